@@ -32,7 +32,7 @@ from sweeplib.errors import InputError
 from sweeplib.functions.arguments import is_length, is_text, value_of_json
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
-from sweeplib.functions.function import OF_DATASETS, TIMES, Function, TimeUpError, registered
+from sweeplib.functions.function import OF_DATASETS, TIME, TIMES, Function, TimeUpError, registered
 from sweeplib.functions.results import LENGTH, checked_results
 
 if TYPE_CHECKING:
@@ -184,6 +184,10 @@ class FunctionSimulator(Simulator):
             name: Variable(tuple(result.dims), result.shape(values), self.label(name))
             for name, result in self.function.results.items()
         }
+
+    def counted(self, dim: str) -> Mapping[str, Any] | None:
+        """Return the labels of the coordinate along a dimension of results, but for that of times."""
+        return None if dim == TIME else self.label(dim)
 
     def peak_memory(self, case: FunctionCase) -> int:
         """Return the bytes of the results."""
