@@ -123,8 +123,8 @@ class RowCounts:
         It is the larger of the config's, at points of its grid, and of what rows ask for.
         """
         places = self._places(columns, count)
-        own = self._own_counts(columns, places)
-        return [max(number, self._requests.get(place, 0)) for number, place in zip(own, places, strict=True)]
+        counts = self._own_counts(columns, places)
+        return [max(number, self._requests.get(place, 0)) for number, place in zip(counts, places, strict=True)]
 
     def first_rounds(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[int, str]]:
         """Return, for each of `count` points, the round that gave it seeds first, and why: 0 is the config, -1 none."""
@@ -133,10 +133,10 @@ class RowCounts:
             for row in rows:
                 first.setdefault(self._place(row), (number, row.reason))
         places = self._places(columns, count)
-        own = self._own_counts(columns, places)
+        counts = self._own_counts(columns, places)
         return [
             (0, "of the config") if number else first.get(place, (-1, ""))
-            for number, place in zip(own, places, strict=True)
+            for number, place in zip(counts, places, strict=True)
         ]
 
     def _own_counts(self, columns: Mapping[str, Sequence[Any]], places: Sequence[tuple[Any, ...]]) -> list[int]:

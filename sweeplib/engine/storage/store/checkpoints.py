@@ -46,13 +46,13 @@ class CheckpointFolder:
     def write(self, name: str, content: bytes) -> None:
         """Keep some bytes under a name, in place of those before."""
         refuse_links(Path(self.directory), path := self._path(name))
-        kept = digest(content).encode() + content
+        sealed = digest(content).encode() + content
         # another worker may remove the folder, empty, between the moment when this one makes it and that of the file
         for _ in range(TRIES - 1):
             with suppress(FileNotFoundError):
-                write_bytes(path, kept)
+                write_bytes(path, sealed)
                 return
-        write_bytes(path, kept)
+        write_bytes(path, sealed)
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove what is kept under some names."""
