@@ -29,6 +29,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,8 +261,9 @@ def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int])
     problem = f"{dynamics}: of {sum(counts.values()):,} cases {outcomes(counts)}"
     reasons = [reason_in_words(line) for line in first_outcomes(directory, dynamics, 1)]
     why = f"; the first: {reasons[0]}" if reasons and reasons[0] else ""
-    # 3 is the caller of `Sweep.run`
-    warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=3)
+    # the line of the caller, which called `Sweep.run` or `sweep` or `answer`
+    here = takewhile(lambda entry: entry.filename == __file__, inspect.stack(0))
+    warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=1 + len(list(here)))
 
 
 def _range(values: Any) -> str:

@@ -1,5 +1,6 @@
 """What functions and programs may declare, and which one of several with one name is taken."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,6 +22,11 @@ from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, registered
 from sweeplib.functions.program import parsed_output, program
 from sweeplib.functions.results import Result, checked_results
+from sweeplib.functions.simulator import FunctionSimulator
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.tables import capital
+from sweeplib.pictures.report.write import _caption
+from sweeplib.sweeps import _warn_of_failures
 from tests.in_process import Here, computed
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
@@ -246,3 +252,45 @@ def test_a_refused_value_is_told_all_that_its_type_takes(
     keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {}}
     with pytest.raises(InputError, match=f"not a value of x; got {value!r}; {says}"):
         from_mapping(keys | {"parameters": {"x": value}}, tmp_path)
+
+
+def test_a_warning_names_the_line_of_the_caller(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="f: of 2 cases 1 failed") as warned:
+        _warn_of_failures(tmp_path, "f", {"ok": 1, "failed": 1})
+    assert warned[0].filename == __file__
+
+
+FORK = """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    {}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("end", ["return x", "raise ValueError", "sys.exit(2)"])
+def test_a_child_that_a_function_forks_ends_with_its_call(
+    end: str, written: Callable[..., Function], tmp_path: Path
+) -> None:
+    function = written("import os, sys\n" + OWN.replace("    return x\n", FORK.format(end)))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1]}}
+    [case], here = from_mapping(keys, tmp_path).probed("own"), os.getpid()
+    try:
+        results = FunctionSimulator(function).results(case)
+    finally:
+        if os.getpid() != here:
+            os._exit(3)
+    assert results["y"] == 0.0, "the exit status of the child"
+
+
+def test_the_words_of_a_function_are_its_own(written: Callable[..., Function], tmp_path: Path) -> None:
+    """Names of one letter keep it, captions speak of no exits, and own names are told where they may stand."""
+    written(OWN)
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1]}}
+    caption = _caption(from_mapping(keys, tmp_path), FIGURES["distribution"].caption, "")
+    assert "at most the value" in caption and "xits" not in caption and caption.endswith("are left out.")
+    words = ("n", "N", "x (m)", "mean", "n_steps", "\N{GREEK SMALL LETTER GAMMA}", "")
+    assert [capital(text) for text in words] == [*words[:3], "Mean", *words[4:]]
+    with pytest.raises(InputError, match=r"^analyses.peak: unknown analysis; expected one .*names of your own"):
+        from_mapping(keys | {"analyses": {"peak": {"of": "y"}}}, tmp_path)
