@@ -330,11 +330,11 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    asked = config.pop("answers", None) or {}
-    if variable in asked:
+    questions = config.pop("answers", None) or {}
+    if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
-        raise InputError(problem, key=f"config.answers.{variable}", value=asked[variable], expected=expected)
-    config["answers"] = {**asked, variable: question}
+        raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
+    config["answers"] = {**questions, variable: question}
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
@@ -383,12 +383,12 @@ def sweep_of(
         if key in others:
             expected = f"the argument `{'function' if key == 'simulator' else key}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    for key, given in (("grid", axes), ("parameters", fixed)):
+    for key, arguments in (("grid", axes), ("parameters", fixed)):
         section = others.pop(key, None) or {}
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
-        others[key] = {**section, **given}
+        others[key] = {**section, **arguments}
     file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
     return Sweep(name=name, results=results, **({"figures": []} | others | keys))

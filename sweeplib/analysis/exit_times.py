@@ -32,7 +32,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`estimators`) and
     its standard error, NaN where no run exited. exit_steps_horizon is the last observed time, inf where all exited.
     `restricted` says that runs were censored: then the mean, its interval and its label are those of the restricted
-    mean, a lower bound of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
+    mean, a lower bound of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate; of fewer
+    than three that were still seen at the first exit there is no interval.
     exit_steps_theory: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow; NaN
     where the hypotheses of the theory do not hold (`phase_retrieval`), absent if that is everywhere.
     The same for exit_time.

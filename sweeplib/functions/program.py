@@ -176,10 +176,11 @@ def program(
         problem = "not a command" if name is None else "not a name"
         expected = "a program and its arguments" if name is None else "letters, digits and _"
         raise InputError(f"program: {problem}", value=command if name is None else name, expected=expected)
-    if not isinstance(parameters or {}, Mapping):
+    types: Any = parameters or {}
+    if not isinstance(types, Mapping):
         expected = '{"L": int, "T": 2.27}, types or defaults by name'
         raise InputError(f"{chosen}: not the parameters", value=parameters, expected=expected)
-    simulated = Program(chosen, command_of(words), declared_results(chosen, results), parameters or {}, place)
+    simulated = Program(chosen, command_of(words), declared_results(chosen, results), types, place)
     FUNCTIONS.setdefault(chosen, []).append(simulated)
     return simulated
 

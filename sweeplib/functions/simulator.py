@@ -217,23 +217,24 @@ class FunctionSimulator(Simulator):
     def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> Measurement:
         """Return the mean seconds of calls that are evenly spaced among the cases: of more and more, as there is time.
 
-        The first one, which may compile or load, does not count unless it takes much longer than `limit`.
+        The first one, which may compile or load, does not count unless it takes much longer than `limit`, or all others
+        that there is time for failed, which may have been at once.
         """
         seconds, until = self._seconds(cases[:1]), seconds_at_work() + limit
         count = min(FEWEST, len(cases)) if seconds < limit else 1
         while count and seconds < LONG * limit:
             places = ((np.arange(count) + 0.5) * len(cases) / count).astype(int).tolist()
-            seconds = self._seconds([cases[at] for at in places])
+            seconds = self._seconds([cases[at] for at in places], seconds)
             # four times as many, if there are so many cases and there is time; else the mean so far stays
             next_count = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
             count = next_count if next_count > count else 0
         return Measurement(seconds)
 
-    def _seconds(self, cases: Sequence[FunctionCase]) -> float:
-        """Call the function for some cases, and return the mean seconds that a call took."""
+    def _seconds(self, cases: Sequence[FunctionCase], least: float = 1e-9) -> float:
+        """Call the function for some cases, and return the mean seconds of a call; `least` if all failed sooner."""
         begun = seconds_at_work()
-        self.run(cases)
-        return max((seconds_at_work() - begun) / len(cases), 1e-9)
+        has_failed = self.run(cases).status != Status.ok
+        return max((seconds_at_work() - begun) / len(cases), least if has_failed.all() else 1e-9)
 
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
         """Return the cases at some points: arguments that the grid does not name have their defaults.

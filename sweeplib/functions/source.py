@@ -172,7 +172,7 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     """
     needed = _needed(function, _statements(function)[0], set())
     # the wrappers of other decorators may have the names of another file
-    values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
+    values, others = (inspect.unwrap(entry.function).__globals__ for entry in (function, imported))
     modules = function.module, imported.module
     for name in sorted(_fixed_names(function, needed).difference(OF_MODULES)):
         if name in values and not are_same(values[name], others.get(name), modules):
@@ -202,14 +202,14 @@ def refuse_other_module(function: Function) -> None:
 
 def _literals(statements: list[Statement]) -> dict[str, Any]:
     """Return the values of the names that one statement alone gives, as it is written, and nothing changes."""
-    given: dict[str, Any] = {}
+    literals: dict[str, Any] = {}
     for entry in statements:
         if isinstance(entry.node, ast.Assign):
             with suppress(ValueError):
-                given |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
+                literals |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
     bound = Counter(name for entry in statements for name in entry.bound)
     changed = {name for entry in statements for name in entry.changed | _changed_in_functions(entry)}
-    return {name: value for name, value in given.items() if bound[name] == 1 and name not in changed}
+    return {name: value for name, value in literals.items() if bound[name] == 1 and name not in changed}
 
 
 def _changed_in_functions(entry: Statement) -> set[str]:

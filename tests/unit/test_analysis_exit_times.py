@@ -70,6 +70,17 @@ def test_the_mean_under_unequal_censoring_is_the_area_under_the_kaplan_meier_cur
     assert found.restricted
 
 
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_the_mean_of_runs_that_ended_before_the_first_exit_has_the_interval_of_the_others(left):
+    """Of 20 runs 19 time out at once: the exit of the last one had an interval of no width."""
+    ended = 20 - left
+    exits = [*[np.nan] * ended, *np.linspace(30.0, 50.0, left)]
+    found = one_cell(exits, [*[1.0] * ended, *exits[ended:]], [*[TIMEOUT] * ended, *[OK] * left])
+    assert found.exit_steps_mean == pytest.approx(np.mean(exits[ended:]))
+    for name in ("exit_steps_mean_low", "exit_steps_mean_high", "exit_steps_mean_error"):
+        assert bool(found[name].isnull()) == (left < 3), name
+
+
 def test_diverged_runs_never_exit():
     """Censoring at the divergence would give a median of 20 from three exits."""
     found = one_cell(

@@ -402,6 +402,26 @@ def numbers(rng, a=0.0, n=1, m: int | float = 2, b: Annotated[int | float, Field
 """
 
 
+SLEEPING = """
+import time
+from sweeplib import simulator
+
+@simulator(y="1")
+def sleeping(x=0.0):
+    if x == 1.0:
+        raise ValueError("no such value")
+    time.sleep(0.05)
+    return x
+"""
+
+
+def test_a_case_that_fails_at_once_is_no_measure_of_others(written: Callable[..., Path]) -> None:
+    """There was time for one call after the first one, of a case that failed: a block had all cases of seconds each."""
+    cases = [case for _, case in load(written(SLEEPING, "grid: {x: [0, 1, 2]}")).cases("sleeping")]
+    assert cases[0].simulator.measured(cases, 0.04).seconds > 0.04
+    assert cases[0].simulator.measured([cases[1]], 0.04).seconds < 0.04
+
+
 def test_a_value_is_the_same_whatever_other_values_its_parameter_has(written: Callable[..., Path]) -> None:
     """Random numbers tell 1 from 1.0, and a grid that grows keeps its cases."""
     few = load(written(NUMBERS, "grid: {a: [0, 1], n: [1, 3], m: [0, 2], b: [0, 1]}"))

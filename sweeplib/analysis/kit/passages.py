@@ -84,11 +84,19 @@ class Passages:
 
     def mean(self, confidence: float) -> Estimate:
         """Return the mean of min(first passage, horizon) and its interval."""
-        return RestrictedMean(self.horizon)(self.restricted, confidence)
+        value, *ends = RestrictedMean(self.horizon)(self.restricted, confidence)
+        return Estimate(value, *(end.where(self._are_enough) for end in ends))
 
     def mean_error(self) -> xr.DataArray:
         """Return the standard error of the mean; NaN where no run passed."""
-        return standard_error(self.restricted).where(self.reached.any("seed"))
+        return standard_error(self.restricted).where(self.reached.any("seed") & self._are_enough)
+
+    @property
+    def _are_enough(self) -> xr.DataArray:
+        """Whether, per cell, FEWEST_SEEDS runs or more were still seen at the first passage: others tell no scatter."""
+        first = self.exit.where(self.reached).min("seed")
+        ended = self.exit.fillna(self.end) < first
+        return (self.used & ~ended).sum("seed") >= FEWEST_SEEDS
 
     def median(self, confidence: float) -> Estimate:
         """Return the Kaplan-Meier median and its interval; NaN where fewer than half of the runs passed."""
