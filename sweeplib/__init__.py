@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures import FIGURES
     from sweeplib.sweeps import Sweep, answer, sweep
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # names that are imported at their first use, with their modules: `import sweeplib` takes no time
 _HOMES = {

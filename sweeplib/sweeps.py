@@ -29,6 +29,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,8 +261,9 @@ def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int])
     problem = f"{dynamics}: of {sum(counts.values()):,} cases {outcomes(counts)}"
     reasons = [reason_in_words(line) for line in first_outcomes(directory, dynamics, 1)]
     why = f"; the first: {reasons[0]}" if reasons and reasons[0] else ""
-    # 3 is the caller of `Sweep.run`
-    warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=3)
+    # the line of the caller, which called `Sweep.run` or `sweep` or `answer`
+    here = takewhile(lambda entry: entry.filename == __file__, inspect.stack(0))
+    warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=1 + len(list(here)))
 
 
 def _range(values: Any) -> str:
@@ -328,11 +330,11 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    asked = config.pop("answers", None) or {}
-    if variable in asked:
+    questions = config.pop("answers", None) or {}
+    if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
-        raise InputError(problem, key=f"config.answers.{variable}", value=asked[variable], expected=expected)
-    config["answers"] = {**asked, variable: question}
+        raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
+    config["answers"] = {**questions, variable: question}
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
@@ -381,12 +383,12 @@ def sweep_of(
         if key in others:
             expected = f"the argument `{'function' if key == 'simulator' else key}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    for key, given in (("grid", axes), ("parameters", fixed)):
+    for key, arguments in (("grid", axes), ("parameters", fixed)):
         section = others.pop(key, None) or {}
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
-        others[key] = {**section, **given}
+        others[key] = {**section, **arguments}
     file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
     return Sweep(name=name, results=results, **({"figures": []} | others | keys))

@@ -105,6 +105,9 @@ def test_the_changes_of_a_release_can_be_read_at_once() -> None:
     assert [release.partition("]")[0] for release in releases][:2] == ["Unreleased", __version__]
     assert len(releases[1].strip().splitlines()) <= 80
     assert f"[{__version__}](#" in table
+    page = f"changes-{__version__}"
+    assert f"](docs/{page}.md)" in releases[1] and (ROOT / "docs" / f"{page}.md").exists()
+    assert f"\n{page}\n" in (ROOT / "docs" / "changes.md").read_text()
 
 
 GENERATED = (

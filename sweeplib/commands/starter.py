@@ -1,6 +1,7 @@
 """Files to start from: a commented sweep, and plugins of each kind with a sweep that uses them."""
 
 import keyword
+import re
 from pathlib import Path
 from string import Template
 
@@ -70,9 +71,13 @@ def write_new(kind: str, file: Path | None = None) -> list[Path]:
 
 
 def write_starter(file: Path) -> Path:
-    """Write a commented sweep; InputError if the file exists or is not called *.yaml."""
+    """Write a commented sweep; InputError if the file exists, is not called *.yaml, or gives no name to a sweep."""
+    from sweeplib.config.models import NAME, SAID_OF_NAMES
+
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("not the name of a sweep's file", value=str(file), expected="a new file, NAME.yaml")
+    if not re.fullmatch(NAME, file.stem):  # by default the name of the sweep
+        raise InputError("not the name of a sweep's file", value=str(file), expected=f"{SAID_OF_NAMES}, and .yaml")
     _check_new(file)
     return _written(file, TEXT.format(file=file))
 

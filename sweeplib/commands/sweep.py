@@ -190,6 +190,7 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
     read, the user's `files`, and its `stages`.
     """
     from sweeplib.commands.state import stages
+    from sweeplib.engine.execution.clusters import cluster_of
     from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
     from sweeplib.engine.storage.records.config_files import READ, complete_config
     from sweeplib.engine.storage.records.publish import check_publishing
@@ -197,7 +198,7 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
     sweep, directory = loaded(config, overrides, results)
     check_publishing(sweep, directory)
     refuse_folded_names(sweep, directory)
-    run = snakemake_command(directory / READ, results, profile, sweep.cluster.workers_here())
+    run = snakemake_command(directory / READ, results, profile, cluster_of(sweep).workers_here())
     check_working_folder()
     return {
         "name": sweep.name,

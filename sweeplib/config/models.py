@@ -16,10 +16,8 @@ from sweeplib.engine.base.budget import NAME_LENGTH
 from sweeplib.engine.base.validation import REFUSED
 from sweeplib.errors import InputError
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-"""The pattern of the names of sweeps."""
-SAID_OF_NAMES = "letters, digits, `-_.`, first a letter or digit"
-"""The same in words."""
+NAME, SAID_OF_NAMES = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "letters, digits, `-_.`, first a letter or digit"
+"""The pattern of the names of sweeps, and the same in words."""
 
 
 def _dynamics(value: Any) -> Any:

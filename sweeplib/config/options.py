@@ -57,6 +57,9 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
     needed |= analyses
     for name, options in needed.items():
         with refused.of_one():
+            if "of" in options and name not in ANALYSES:
+                expected = "one that `sweeplib list analyses` shows; names of your own stand in `answers` and `figures`"
+                raise InputError("unknown analysis", key=f"analyses.{name}", expected=expected)
             analysis = _thing_of(ANALYSES, name, "analyses")
             with errors_under(f"analyses.{name}"):
                 analysis.check(options)

@@ -68,6 +68,10 @@ class Simulator(ABC):
     files: Sequence[Path] = ()
     """Files of the user that it runs, beside plugins."""
 
+    def counted(self, dim: str) -> Mapping[str, Any] | None:
+        """Return the attributes of a coordinate 0, 1, ... along a dimension of variables; None if it has none."""
+        return None
+
     def shares(self, dims: Collection[str]) -> bool:
         """Return whether variables with some dimensions have the same shape in all groups of cases, or are padded."""
         return True

@@ -27,7 +27,7 @@ from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
 from sweeplib.functions.arguments import argument_of, is_length, refuse_without_name
-from sweeplib.functions.results import LENGTH, Result
+from sweeplib.functions.results import LENGTH, Result, declared_results
 
 RANDOM = ("rng", "seed")
 """The arguments with which a function takes random numbers: a generator, or the number of the replica."""
@@ -224,11 +224,10 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
 
     InputError for a lambda, a function inside of another one, and names that mean something else.
     """
-    declared = {name: Result(entry) if isinstance(entry, str) else entry for name, entry in results.items()}
 
     def decorated(function: Callable[..., Any]) -> Function:
         """Return the function as one that a sweep can call, and remember it under its name."""
-        simulated = Function(function, declared)
+        simulated = Function(function, declared_results(getattr(function, "__name__", "simulator"), results))
         FUNCTIONS.setdefault(simulated.name, []).append(simulated)
         return simulated
 

@@ -26,18 +26,20 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import pydantic
 
-from sweeplib.engine.code.user_code import file_in, files_in, located_command, words_of
+from sweeplib.engine.code.user_code import command_of, file_in, files_in, located_command, words_of
 from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.process.children import end, with_descendants
 from sweeplib.errors import InputError
 from sweeplib.functions.arguments import Argument, Real, checked_argument, type_of_default
 from sweeplib.functions.function import FUNCTIONS, RANDOM, TIMES, Function, TimeUpError
-from sweeplib.functions.results import Result
+from sweeplib.functions.results import Result, declared_results
 
 MOST_OUTPUT = 2**26
 """Bytes that a program may write to its standard output, and to its standard error; more is a failure."""
@@ -45,10 +47,14 @@ LOOKS = 0.05
 """Seconds between two looks at how much a program has written."""
 TYPES = {"int": int, "float": Real, "str": str, "bool": bool}
 """The types of parameters, by the names that they have in a config."""
+KEYS = ("type", "default", "units", "label", "ge", "gt", "le", "lt")
+"""What may be declared of a parameter."""
+SIGNALS = {number.value: number.name for number in signal.Signals}
+"""The names of signals; some have none."""
 SAID = 2000
 """The characters of the end of a program's messages that an error shows."""
-LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*[=:]\s*(\S+)\s*")
-"""A line `name = value` of a program's output."""
+FORTRAN = re.compile(r"([+-]?(?:\d+\.\d*|\.\d+))[dD]?([+-]\d+)|([+-]?\d+\.?\d*)[dD](\d+)")
+"""A number as Fortran writes it, with D before the exponent, or nothing where the exponent has three digits."""
 
 
 class _Place(NamedTuple):
@@ -79,9 +85,10 @@ class Program(Function):
         self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
         self._words = words_of(located_command(command, place.folder))
         try:
-            fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
+            pieces = [piece for piece in string.Formatter().parse(command) if piece[1] is not None]
         except ValueError:  # of a brace without its other one
-            fields = [""]
+            pieces = [("", "", "", None)]
+        fields = [str(field) for _, field, _, _ in pieces]
         if not self._words or not all(field.isidentifier() for field in fields):
             raise InputError(f"{name}: not a command", value=command, expected="parameters by name, such as `--T {T}`")
         if "rng" in fields:
@@ -91,6 +98,9 @@ class Program(Function):
         if unknown := [key for key in parameters if key not in names]:
             raise InputError(f"{name}: the command has no such parameter", value=unknown[0], choices=names)
         self.arguments = {field: _argument(name, field, parameters.get(field)) for field in names}
+        for _, field, form, _ in pieces:
+            if form:
+                _refuse_format(name, str(field), form, self.arguments[str(field)].type if field in names else int)
         self._refuse_names()
         program = shutil.which(file_in(self._words[0])[1] or self._words[0])
         if program is None:
@@ -99,14 +109,10 @@ class Program(Function):
 
     def source(self) -> str:
         """Return the text of a Python file that declares the program."""
-        types = (
-            f"{name!r}: {kind.__name__ if isinstance(kind, type) else repr(kind)}"
-            for name, kind in self.parameters.items()
-        )
         results = (f"{name}={result!r}" for name, result in self.results.items())
-        keywords = ", ".join([f"name={self.name!r}", f"parameters={{{', '.join(types)}}}", *results])
+        keywords = ", ".join([f"name={self.name!r}", f"parameters={_written(self.parameters)!r}", *results])
         command = shlex.join(self._words)
-        return f"from sweeplib import Result, program\n\n{self.name} = program({command!r}, {keywords})\n"
+        return f"from sweeplib import Result, program\n\nsimulated = program({command!r}, {keywords})\n"
 
     def code_files(self) -> Sequence[Path]:
         """Return the program, and the files that the command names."""
@@ -145,13 +151,18 @@ class Program(Function):
 
 
 def program(
-    command: str, *, name: str | None = None, parameters: Mapping[str, Any] | None = None, **results: str | Result
+    command: str | list[Any],
+    *,
+    name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    **results: str | Result,
 ) -> Program:
     """Return a simulator that runs a command for each case, with its results by name and their units, "1" for none.
 
-    command : the words of a command with the parameters of sweeps in braces, `{T}` or `{T:.3f}`; `{seed}` is a number
-        that is a function of the root seed, the values and the replica. Files beside the file of the call are found.
-    name : of the simulator, by default that of the program.
+    command : the words of a command, a text or a list, with the parameters of sweeps in braces, `{T}` or `{T:.3f}`;
+        `{seed}` is a number that is a function of the root seed, the values and the replica. Files beside the file of
+        the call are found.
+    name : of the simulator, by default that of the program; letters, digits and _.
     parameters : types and defaults: `{"L": int, "T": 2.27}`; the others are numbers that each sweep must give.
 
     InputError for a command without such a program, and for names that mean something else.
@@ -159,9 +170,17 @@ def program(
     around = sys._getframe(1).f_globals  # files of the command are beside the file of the call
     file = Path(around["__file__"]).resolve() if "__file__" in around else None
     place = _Place(str(around["__name__"]), file, Path.cwd() if file is None else file.parent)
-    chosen = name or re.sub(r"\W", "_", Path(words_of(command)[0]).stem)
-    declared = {key: Result(entry) if isinstance(entry, str) else entry for key, entry in results.items()}
-    simulated = Program(chosen, command, declared, parameters or {}, place)
+    words = words_of(command)
+    chosen = re.sub(r"\W", "_", Path(next(iter(words), "")).stem) if name is None else name
+    if not re.fullmatch(r"\w+", chosen):
+        problem = "not a command" if name is None else "not a name"
+        expected = "a program and its arguments" if name is None else "letters, digits and _"
+        raise InputError(f"program: {problem}", value=command if name is None else name, expected=expected)
+    types: Any = parameters or {}
+    if not isinstance(types, Mapping):
+        expected = '{"L": int, "T": 2.27}, types or defaults by name'
+        raise InputError(f"{chosen}: not the parameters", value=parameters, expected=expected)
+    simulated = Program(chosen, command_of(words), declared_results(chosen, results), types, place)
     FUNCTIONS.setdefault(chosen, []).append(simulated)
     return simulated
 
@@ -190,9 +209,19 @@ def parameter_entry(value: Any) -> Any:
     return {"type" if is_type else "default": value}
 
 
+def _written(declared: Any) -> Any:
+    """Return what is declared of parameters as a file can have it: types by their names."""
+    if isinstance(declared, Mapping):
+        return {key: _written(value) for key, value in declared.items()}
+    return declared.__name__ if isinstance(declared, type) else declared
+
+
 def _argument(of: str, name: str, declared: Any) -> Argument:
     """Return a parameter of the program `of` from what is `declared` of it; if nothing is, a number without default."""
     entry = dict(parameter_entry(declared))
+    for key in entry:
+        if key not in KEYS:
+            raise InputError(f"{of}: not a key of the parameter {name}", value=key, choices=KEYS)
     is_needed, default = "default" not in entry, entry.pop("default", None)
     kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
     if isinstance(kind, list):
@@ -202,6 +231,28 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
     kind = TYPES.get(kind.__name__ if isinstance(kind, type) else str(kind), kind)
     bounded: Any = Annotated[kind, pydantic.Field(**entry)]
     return checked_argument(of, Argument(name, bounded, default, is_needed, units, label or ""))
+
+
+def _refuse_format(of: str, name: str, form: str, kind: Any) -> None:
+    """Raise InputError for a format of a parameter, such as `.3f`, that none of its values can have.
+
+    of : the program. kind : the type of the values.
+    """
+    problem = f"{of}: not a format of {name}"
+    if "{" in form:
+        raise InputError(problem, value=form, expected="one without parameters, such as `.3f`")
+    choices = [value for entry in (kind, *get_args(kind)) if get_origin(entry) is Literal for value in get_args(entry)]
+    values_of, errors, fits = pydantic.TypeAdapter(kind), [], False
+    for value in (1, 1.5, True, "text", *choices):
+        try:
+            format(values_of.validate_python(value, strict=True), form)
+            fits = True
+        except pydantic.ValidationError:
+            continue
+        except ValueError as error:
+            errors.append(str(error))
+    if errors and not fits:
+        raise InputError(f"{problem}: {errors[0]}", value=form, expected="one of its type, such as `.3f` of floats")
 
 
 def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: float | None) -> str | None:
@@ -227,13 +278,15 @@ def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: flo
             if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
                 break
     finally:
-        # what it has started too, whether it ended or not
+        # what it has started too, whether it ended or not; of one that runs also what has a group of its own
+        started = with_descendants(process.pid) if process.poll() is None else []
         _end(process.pid)
+        end(started)
         process.wait()
     if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
         return f"over {MOST_OUTPUT} bytes of output"
     if status is not None and status < 0:
-        return f"signal {signal.Signals(-status).name}"
+        return f"signal {SIGNALS.get(-status, -status)}"
     return f"exit status {status}" if status else None
 
 
@@ -266,7 +319,7 @@ def _end(group: int) -> None:
 
 def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """Return the results that an output has, as JSON, CSV or lines `name = value`; ValueError if it lacks one."""
-    for values in (*_objects(text), _lines(text), _csv(text)):
+    for values in chain(_objects(text), (read(text) for read in (partial(_lines, list(results)), _csv))):
         if results.keys() <= values.keys():
             return {name: values[name] for name in results}
     end = text.strip()[-SAID:] or "no output"
@@ -281,23 +334,35 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield decoder.raw_decode(text, begin)[0]
 
 
-def _lines(text: str) -> dict[str, Any]:
-    """Return the values of lines `name = value`, the last of each name."""
-    matches = (LINE.fullmatch(line) for line in text.splitlines())
-    return {match[1]: _number(match[2]) for match in matches if match is not None}
+def _lines(names: Sequence[str], text: str) -> dict[str, Any]:
+    """Return the values of lines `name = value` of some names, the last of each name."""
+    name = "|".join(map(re.escape, names))
+    lines = re.finditer(rf"^[ \t]*({name})[ \t]*[=:][ \t]*(\S+)\s*?$", text, re.MULTILINE)
+    return {line[1]: _number(line[2]) for line in lines}
 
 
 def _csv(text: str) -> dict[str, Any]:
     """Return the values of the last line of a CSV text, by the names in the line above it."""
-    lines = [line for line in text.splitlines() if line.strip()][-2:]
+    lines = list(islice(filter(str.strip, _from_the_end(text)), 2))[::-1]
     if len(lines) < 2:
         return {}
     names, values = ([cell.strip() for cell in row] for row in csv.reader(lines))
     return {name: _number(value) for name, value in zip(names, values, strict=False)}
 
 
+def _from_the_end(text: str) -> Iterator[str]:
+    """Yield the lines of a text, the last one first."""
+    end = len(text)
+    while end >= 0:
+        begin = text.rfind("\n", 0, end) + 1
+        yield text[begin:end]
+        end = begin - 1
+
+
 def _number(text: str) -> Any:
     """Return a text as a number, or unchanged if it is none."""
+    if match := FORTRAN.fullmatch(text):
+        text = f"{match[1] or match[3]}e{match[2] or match[4]}"
     try:
         return float(text)
     except ValueError:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sweeplib.functions.function import Function
 
 
+SHOWN = 60
+"""The characters of a text, in place of a number, that an error shows."""
 LENGTH = "a whole number from 0 on"
 """What the length of a dimension must be, in words."""
 
@@ -47,6 +49,17 @@ class Result:
         return tuple(int(values[size]) if isinstance(size, str) else size for size in sizes)
 
 
+def declared_results(of: str, results: Mapping[str, Any]) -> dict[str, Result]:
+    """Return the results of a function or program, of which units alone may be declared; InputError for what is none.
+
+    Units may be 1, the number, where there are none.
+    """
+    for name, entry in results.items():
+        if not isinstance(entry, str | Result) and (type(entry), entry) != (int, 1):
+            raise InputError(f"{of}: not the units of {name}", value=entry, expected='a text, such as "J", or a Result')
+    return {name: entry if isinstance(entry, Result) else Result(str(entry)) for name, entry in results.items()}
+
+
 def checked_results(
     function: Function, returned: Any, values: Mapping[str, Any], along: str | None = None
 ) -> dict[str, np.ndarray]:
@@ -72,7 +85,8 @@ def checked_results(
         if type(value) is int:  # NumPy has no numbers for those of more than 64 bits
             array = np.asarray(float(value))
         if array.dtype.kind not in "biuf" or array.shape != shape:
-            kind = f"{array.dtype} of shape {array.shape}"
+            is_text = array.dtype.kind in "SU"
+            kind = f"the text {str(value)[:SHOWN]!r}" if is_text else f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")
         arrays[name] = array.astype(float)
     return arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from sweeplib.errors import InputError
 from sweeplib.functions.arguments import is_length, is_text, value_of_json
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
-from sweeplib.functions.function import OF_DATASETS, TIMES, Function, TimeUpError, registered
+from sweeplib.functions.function import OF_DATASETS, TIME, TIMES, Function, TimeUpError, registered
 from sweeplib.functions.results import LENGTH, checked_results
 
 if TYPE_CHECKING:
@@ -161,6 +162,18 @@ class FunctionSimulator(Simulator):
 
         timeout : as in `run`. checkpoints : as in `run`, for a function that yields its results.
         """
+        process = os.getpid()
+        try:
+            return self._results(case, timeout, checkpoints)
+        finally:
+            # the child of a function that forks, if it returns: what runs cases must not go on twice
+            if os.getpid() != process:
+                os._exit(0)
+
+    def _results(
+        self, case: FunctionCase, timeout: float | None, checkpoints: Checkpoints | None
+    ) -> dict[str, np.ndarray]:
+        """Return the results of one call, in this process or in one that the function has forked."""
         values, random = dict(case.values), dict[str, Any]()
         times = {TIMES: np.array(case.recording.times)} if self.function.takes_times else {}
         if self.function.random == "rng":
@@ -184,6 +197,10 @@ class FunctionSimulator(Simulator):
             name: Variable(tuple(result.dims), result.shape(values), self.label(name))
             for name, result in self.function.results.items()
         }
+
+    def counted(self, dim: str) -> Mapping[str, Any] | None:
+        """Return the labels of the coordinate along a dimension of results, but for that of times."""
+        return None if dim == TIME else self.label(dim)
 
     def peak_memory(self, case: FunctionCase) -> int:
         """Return the bytes of the results."""

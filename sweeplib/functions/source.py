@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+import importlib.util
 import inspect
 import sys
 from collections import Counter
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
@@ -67,9 +69,28 @@ def source_of(function: Function) -> str:
         problem = f"{function.name} depends on a statement that runs a sweep"
         expected = f"a parameter of {function.name}, or a value that is written out"
         raise InputError(problem, value=names, expected=expected)
-    nodes = sorted((entry.node for entry in needed), key=lambda node: not _is_future(node))
+    elsewhere = _Elsewhere(sys.modules[function.module])
+    nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
     parts = [*map(ast.unparse, nodes), *_check_of(computed_values(function, needed))]
     return "\n\n\n".join(parts) + "\n"
+
+
+class _Elsewhere(ast.NodeTransformer):
+    """Writes out in statements what depends on the place of their file: its name, and that of its package."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._file, self._package = getattr(module, "__file__", None), getattr(module, "__package__", None)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return the path of the file in place of `__file__`."""
+        return ast.Constant(self._file) if node.id == "__file__" and self._file else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        """Return a relative import as an absolute one."""
+        if not node.level or not self._package:
+            return node
+        module = importlib.util.resolve_name("." * node.level + (node.module or ""), self._package)
+        return ast.ImportFrom(module, node.names, 0)
 
 
 def _with_known_values(function: Function, statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
@@ -151,9 +172,9 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     """
     needed = _needed(function, _statements(function)[0], set())
     # the wrappers of other decorators may have the names of another file
-    values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
+    values, others = (inspect.unwrap(entry.function).__globals__ for entry in (function, imported))
     modules = function.module, imported.module
-    for name in sorted(_fixed_names(function, needed)):
+    for name in sorted(_fixed_names(function, needed).difference(OF_MODULES)):
         if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = f"a parameter of {function.name}, or no other statement that changes it"
@@ -181,14 +202,14 @@ def refuse_other_module(function: Function) -> None:
 
 def _literals(statements: list[Statement]) -> dict[str, Any]:
     """Return the values of the names that one statement alone gives, as it is written, and nothing changes."""
-    given: dict[str, Any] = {}
+    literals: dict[str, Any] = {}
     for entry in statements:
         if isinstance(entry.node, ast.Assign):
             with suppress(ValueError):
-                given |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
+                literals |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
     bound = Counter(name for entry in statements for name in entry.bound)
     changed = {name for entry in statements for name in entry.changed | _changed_in_functions(entry)}
-    return {name: value for name, value in given.items() if bound[name] == 1 and name not in changed}
+    return {name: value for name, value in literals.items() if bound[name] == 1 and name not in changed}
 
 
 def _changed_in_functions(entry: Statement) -> set[str]:

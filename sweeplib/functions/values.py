@@ -6,6 +6,7 @@ Both are looked into all through, as a copy of them would be made; what cannot b
 from __future__ import annotations
 
 import copyreg
+import math
 import weakref
 from collections.abc import Mapping, Sequence, Set
 from pathlib import PurePath
@@ -42,24 +43,25 @@ def refuse_others(values: Mapping[str, Any], expected: Mapping[str, Any], digest
     """
     for name, value in expected.items():
         here = values[name]
-        if type(here) is not type(value) or not (here == value or np.isclose(here, value, rtol=1e-9, atol=0.0)):
+        is_close = isinstance(value, float) and isinstance(here, float) and math.isclose(here, value)
+        if type(here) is not type(value) or not (here == value or is_close):
             problem = f"{name} has another value in this process than where the sweep began"
             raise InputError(problem, value=here, expected=f"{value!r}; make it a parameter, or write it out")
 
 
-def _are_same(first: Any, other: Any, modules: Sequence[str], seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
-    """Return whether two values are the same; seen : the pairs that are being compared, which it keeps alive."""
-    if first is other or (id(first), id(other)) in seen:
+def _are_same(first: Any, other: Any, modules: Sequence[str], pairs: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
+    """Return whether two values are the same; pairs : those that are being compared, which it keeps alive."""
+    if first is other or (id(first), id(other)) in pairs:
         return True
     if type(first).__qualname__ != type(other).__qualname__:
         return False
-    seen[id(first), id(other)] = first, other
+    pairs[id(first), id(other)] = first, other
     text = _text(first)
     if text is not None:
         return text == _text(other)
     parts, others = _parts(first, modules), _parts(other, modules)
     return len(parts) == len(others) and all(
-        _are_same(part, part_of_other, modules, seen) for part, part_of_other in zip(parts, others, strict=True)
+        _are_same(*both, modules, pairs) for both in zip(parts, others, strict=True)
     )
 
 
@@ -107,11 +109,11 @@ def _parts_of_copy(value: Any) -> list[Any]:
     """Return the parts of which a copy of a value would be made; none if it cannot be copied."""
     reduced = copyreg.dispatch_table.get(type(value), lambda value: value.__reduce_ex__(4))
     try:
-        made = reduced(value)
+        reduction = reduced(value)
     except TypeError:
         return []
-    if isinstance(made, str):  # the name of what all share
+    if isinstance(reduction, str):  # the name of what all share
         return []
-    _, arguments, *others = made
+    _, arguments, *others = reduction
     # entries come one by one
-    return [*arguments, *(list(part) if hasattr(part, "__next__") else part for part in others)]
+    return [*arguments, *(list(entry) if hasattr(entry, "__next__") else entry for entry in others)]

@@ -24,10 +24,11 @@ from sweeplib.commands.cli import app
 from sweeplib.commands.upkeep.retry import retry
 from sweeplib.config import from_mapping
 from sweeplib.contracts import proposers
-from sweeplib.engine.design.questions import Question, Row, with_rows, without_rows
+from sweeplib.engine.design.questions import Question, Row, RowCounts, with_rows, without_rows
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.plan import plan_when_done
 from sweeplib.engine.files.strict_yaml import written as yaml_text
+from sweeplib.engine.language import Expression
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
@@ -136,6 +137,14 @@ def test_a_grown_sweep_has_the_seeds_of_its_rows_and_no_other_new_points() -> No
     assert whole.size == 49
     assert without_rows(whole) == sweep
     assert with_rows(whole, []) == sweep
+
+
+def test_a_point_without_seeds_of_the_config_is_of_the_round_that_gave_it_some() -> None:
+    [axis] = from_mapping(config(q=EXITS)).grid.axes
+    counts = RowCounts((axis,), 4, Expression("4*(gamma > 0.07)"), ((Row({"gamma": 0.05}, 8, "wide"),),))
+    gammas = {"gamma": [0.05, 0.06, 0.08]}
+    assert counts.first_rounds(gammas, 3) == [(1, "wide"), (-1, ""), (0, "of the config")]
+    assert counts.evaluated(gammas, 3) == [8, 0, 4]
 
 
 @pytest.fixture(autouse=True)

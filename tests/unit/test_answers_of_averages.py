@@ -12,7 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis.answers import State
 from sweeplib.analysis.answers.answer import Answer
-from sweeplib.analysis.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING
+from sweeplib.analysis.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING, MoreSeeds, Seen
 from sweeplib.analysis.answers.rounds import decided
 from sweeplib.config import from_mapping
 from sweeplib.engine.design.questions import Question, Row
@@ -174,6 +174,18 @@ def test_equal_values_of_a_stochastic_dynamics_are_no_precise_mean() -> None:
     assert answer.line() == (
         "q at time = 1: 0.3: no answer, no variation in 64 seeds: other values have a probability below 4.6 %"
     ).replace("q at", "asked at")
+
+
+def test_zeros_are_a_proportion_where_other_points_have_ones() -> None:
+    """At the ends of a transition all runs are alike, with the interval that a proportion of 0 has."""
+    question = Question("averages", "q", 0.06, relative=False)
+    rows = [({"dynamics": "sgd"}, 64)]
+    for numbers, state in (([0.0, 0.0, 0.056], State.given), ([1.0, 0.944, 1.0], State.given)):
+        answer = MoreSeeds("asked", question)._answer(rows, {}, numbers, "", Seen(True, 0.0))
+        assert answer is not None and answer.state is state
+    for value, hint in ((0.0, "; a proportion has an interval with `statistic: {above: 0.5}`"), (0.5, "")):
+        answer = MoreSeeds("asked", question)._answer(rows, {}, [value] * 3, "", Seen(True, 0.0))
+        assert answer is not None and answer.state is State.none and answer.why.endswith(f"below 4.6 %{hint}")
 
 
 @pytest.mark.rest

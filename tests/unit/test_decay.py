@@ -181,6 +181,10 @@ def test_a_step_that_leaves_nothing_of_the_weights_is_refused(dynamics):
     fields = {"gamma": 1.0, "p": 1, "k": 1, "d": 10, "Delta": 0.1, "activation": "erf"}
     with pytest.raises(InputError, match=r"weight_decay.*got 10.0; expected less than 10: a step of the time 0.1"):
         simulate(Problem(**fields, weight_decay=10.0), dynamics, times=[1.0])
+    of_layer = {"second_layer_rate": 2.0, "second_layer_decay": 5.0}
+    if dynamics != "overlap_map":
+        with pytest.raises(InputError, match=r"nothing of a; got 5.0; expected less than 5: a step of the time 0.1"):
+            simulate(Problem(**fields, **of_layer), dynamics, times=[1.0])
     assert simulate(Problem(**fields, weight_decay=9.9), dynamics, times=[1.0]).status == 1
     assert simulate(Problem(**fields, weight_decay=10.0), "ode", times=[1.0]).status == 1
 

@@ -599,6 +599,8 @@ def test_a_new_file_where_none_can_be_written_is_refused(tmp_path: Path) -> None
     for kind, name in (("sweep", "mine.yaml"), ("dynamics", "mine.py")):
         with pytest.raises(InputError, match=r"cannot be written .* a folder that you may write"):
             write_new(kind, tmp_path / "file" / name)
+    with pytest.raises(InputError, match=r"not the name of a sweep's file.*first a letter or digit, and .yaml"):
+        write_new("sweep", tmp_path / "my sweep.yaml")
 
 
 @pytest.mark.rest

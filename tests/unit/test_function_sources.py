@@ -365,6 +365,38 @@ def test_what_is_computed_once_is_written_out(
     assert source_of(other) != source_of(imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}"))
 
 
+IN_PACKAGE = """
+from pathlib import Path
+import sweeplib
+from sweeplib import simulator
+from . import const
+from .const import C
+
+HERE = Path(__file__).parent
+
+@simulator(y="1")
+def own(x: float = 1.0):
+    return C * x + const.C + float((HERE / "data.txt").read_text()) + len(Path(__file__).name)
+
+if __name__ == "__main__":
+    print(own(x=1.0), *sweeplib.sweep(own, x=[1.0, 2.0]).y.values.ravel())
+"""
+
+
+@pytest.mark.rest
+def test_a_module_of_a_package_that_runs_as_a_script_is_swept(tmp_path: Path) -> None:
+    """What depends on the place of its file is written out: relative imports, and the name of the file."""
+    folder = tmp_path / "pkg"
+    folder.mkdir()
+    (folder / "const.py").write_text("C = 4\n")
+    (folder / "data.txt").write_text("100\n")
+    (folder / "mod.py").write_text(IN_PACKAGE)
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    command = [sys.executable, "-m", "pkg.mod"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "114.0 114.0 118.0\n", done.stderr
+
+
 NOTEBOOK = """
 In = []
 

@@ -16,6 +16,7 @@ from sweeplib.commands.upkeep.verify import verify
 from sweeplib.config import load
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DAMAGED
+from sweeplib.engine.storage.store import checkpoints
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import TimeUpError, registered
@@ -304,3 +305,19 @@ def test_a_deletion_in_one_sweep_leaves_what_another_has_taken_from_it(written: 
     assert verify(grown, other, results / "other", sample=0, progress=False).exit_status == 0
     xr.testing.assert_identical(ran(other, "seeds=4").drop_attrs(), before.drop_attrs())
     assert steps.read_text() == computed, "all was taken, and nothing is lost"
+
+
+def test_a_state_is_kept_although_another_worker_removes_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, write = CheckpointFolder(str(tmp_path)), checkpoints.write_bytes
+    gone = iter([True, True, False])
+
+    def written_unless_gone(path: Path, content: bytes) -> None:
+        if next(gone):
+            raise FileNotFoundError(path)
+        write(path, content)
+
+    monkeypatch.setattr(checkpoints, "write_bytes", written_unless_gone)
+    folder.write("0" * 32, b"state")
+    assert folder.read("0" * 32) == b"state"

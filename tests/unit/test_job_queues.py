@@ -73,6 +73,18 @@ def test_the_text_of_a_job(kind: str, tmp_path: Path) -> None:
     assert "--lifetime 13800s --lifetime-stagger 300s" in worker and "--interface ib0" in worker
 
 
+@pytest.mark.parametrize(
+    ("walltime", "minutes"), [("00:02:59", "00:03"), ("01:59:01", "02:00"), ("720:00:00", "720:00")]
+)
+def test_a_walltime_of_lsf_is_no_shorter_than_that_of_the_config(walltime: str, minutes: str) -> None:
+    assert f"#BSUB -W {minutes}" in settings("lsf", walltime=walltime).job_script().splitlines()
+
+
+def test_more_workers_than_a_batch_system_may_have_are_refused_in_a_line() -> None:
+    with pytest.raises(InputError, match=r"^workers: too many workers; got 40001; expected at most 10000 jobs of 4"):
+        settings("slurm").expected_workers(40_001)
+
+
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("walltime", ["00:01:00", "00:30:00", "04:00:00", "720:00:00"])
 def test_workers_end_before_the_walltime(kind: str, walltime: str) -> None:

@@ -257,10 +257,9 @@ def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_lat
 
 
 def test_one_reason_of_all_cases_of_the_largest_block_is_told(tmp_path: Path) -> None:
-    append_line(
-        tmp_path / "reasons.jsonl", {"cases": [f"{case:032x}" for case in range(MOST_CASES)], "status": "failed"}
-    )
-    [line], _ = appended_lines(tmp_path / "reasons.jsonl", 0, MOST_READ)
+    path, cases = tmp_path / "reasons.jsonl", [f"{case:032x}" for case in range(MOST_CASES)]
+    append_line(path, {"cases": cases, "status": "failed", "exception": "ValueError", "traceback": "x" * 10_000})
+    [line], _ = appended_lines(path, 0, MOST_READ)
     assert len(line["cases"]) == MOST_CASES
 
 

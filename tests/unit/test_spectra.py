@@ -324,6 +324,7 @@ def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():
             "fractions: wrong length; got [1.0]; expected 2 numbers, one an eigenvalue",
         ),
         ("ode", {"data": "spectrum", "eigenvalues": [], "fractions": []}, {}, "expected at least one"),
+        ("ode", {"data": "power_law", "exponent": 1e-11, "bins": 40}, {}, "exponent: too small an exponent; got 1e-11"),
         ("ode", TWO | {"level_ratio": 1e308}, {}, "level_ratio: not a valid problem; got 1e+308; expected a number"),
     ],
     ids=str,

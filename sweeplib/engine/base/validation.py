@@ -92,11 +92,27 @@ def refusal(
     return error_of_value
 
 
-def wanted(details: Any) -> dict[str, Any]:
-    """Return `expected` or `choices` of an InputError, from one entry of `ValidationError.errors()`."""
-    if details["type"] == "literal_error":
-        return {"choices": tuple(re.findall(r"'([^']*)'", details["ctx"]["expected"]))}
-    return {"expected": _expected(details)}
+def wanted(*details: Any) -> dict[str, Any]:
+    """Return `expected` or `choices` of an InputError, from the entries of `ValidationError.errors()` for one value.
+
+    There is one for each type that the value may have.
+    """
+    choices = [choice for entry in details if entry["type"] == "literal_error" for choice in _choices(entry)]
+    words = dict.fromkeys(_expected(entry) for entry in details if entry["type"] != "literal_error")
+    if not words:
+        return {"choices": tuple(choices)}
+    if words.keys() & {"a number", "a finite number"}:
+        words.pop("a whole number", None)
+    return {"expected": " or ".join([*choices, *words])}
+
+
+def _choices(details: Any) -> list[str]:
+    """Return the values of a Literal, of which pydantic gives the text: `'a', "it's" or 1`."""
+    return [
+        text[1:-1] if text[0] in "'\"" else text
+        for text in re.findall(r"""'[^']*'|"[^"]*"|[^\s,]+""", details["ctx"]["expected"])
+        if text != "or"
+    ]
 
 
 def _expected(details: Any) -> str:

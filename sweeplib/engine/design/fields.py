@@ -71,22 +71,22 @@ def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str,
     try:
         checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        place = int(first["loc"][0])
-        raise _refusal(parameters, name, values[place], first).within(prefix=places[place]) from None
+        place = int(error.errors()[0]["loc"][0])
+        of_place = [entry for entry in error.errors() if entry["loc"][0] == place]
+        raise _refusal(parameters, name, values[place], of_place).within(prefix=places[place]) from None
     return tuple(parameters.canonical(name, value, place) for value, place in zip(checked, places, strict=True))
 
 
-def _refusal(parameters: Parameters, name: str, value: Any, details: Any) -> InputError:
-    """Return the error for a value of a parameter; `details` is pydantic's entry of `ValidationError.errors()`."""
+def _refusal(parameters: Parameters, name: str, value: Any, details: list[Any]) -> InputError:
+    """Return the error for a value of a parameter; `details` are pydantic's entries of `ValidationError.errors()`."""
     problem, kind = f"not a value of {name}", _type(parameters, name)
     if (expected := parameters.expected(name)) is not None:
         return InputError(problem, value=value, expected=expected)
     if _is_whole(kind) and not _has_floats(kind) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if kind is Symbol:
-        details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}
-    return InputError(problem, value=value, **wanted(details))
+        details = [{**details[0], "type": "finite_number" if isinstance(value, float) else "float_type"}]
+    return InputError(problem, value=value, **wanted(*details))
 
 
 @cache

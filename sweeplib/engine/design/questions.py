@@ -122,23 +122,28 @@ class RowCounts:
 
         It is the larger of the config's, at points of its grid, and of what rows ask for.
         """
-        counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
         places = self._places(columns, count)
-        return [
-            max(int(number) if inside else 0, self._requests.get(place, 0))
-            for number, place, inside in zip(counts, places, map(self._inside, places), strict=True)
-        ]
+        counts = self._own_counts(columns, places)
+        return [max(number, self._requests.get(place, 0)) for number, place in zip(counts, places, strict=True)]
 
     def first_rounds(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[int, str]]:
-        """Return, for each of `count` points, the round that asked for it first, and why: 0 is the config, -1 none."""
+        """Return, for each of `count` points, the round that gave it seeds first, and why: 0 is the config, -1 none."""
         first: dict[tuple[Any, ...], tuple[int, str]] = {}
         for number, rows in enumerate(self.rounds, 1):
             for row in rows:
                 first.setdefault(self._place(row), (number, row.reason))
+        places = self._places(columns, count)
+        counts = self._own_counts(columns, places)
         return [
-            (0, "of the config") if self._inside(place) else first.get(place, (-1, ""))
-            for place in self._places(columns, count)
+            (0, "of the config") if number else first.get(place, (-1, ""))
+            for number, place in zip(counts, places, strict=True)
         ]
+
+    def _own_counts(self, columns: Mapping[str, Sequence[Any]], places: Sequence[tuple[Any, ...]]) -> list[int]:
+        """Return the number of seeds that the config gives the point at each of some places; 0 outside of its grid."""
+        count = len(places)
+        counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
+        return [int(number) if inside else 0 for number, inside in zip(counts, map(self._inside, places), strict=True)]
 
     def _place(self, row: Row) -> tuple[Any, ...]:
         """Return the place of a row."""

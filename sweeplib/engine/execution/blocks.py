@@ -237,7 +237,7 @@ def _provenance(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]
     status (n,) : of the task's cases. went_on : the number of cases that went on from the ends of earlier runs.
     """
     # a run that went on has the last bits of the processor of its first part
-    earlier = dict.fromkeys(cpu for runs in task.block.begun for cpu in runs.processors)
+    earlier = dict.fromkeys(cpu for runs in task.block.begun for cpu in runs.processors if went_on)
     return {
         "computed": counts_of(status),
         "seconds": round(seconds_at_work() - task.started, 4),

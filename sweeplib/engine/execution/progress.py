@@ -289,8 +289,8 @@ class ProgressLines(_Shown):
         if self.done > before and (self.done >= self.total or now - self._last_line >= SECONDS_BETWEEN_LINES):
             self._last_line = now
             counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-            left = "" if (seconds := self.seconds_left()) is None else f", {seconds:.0f} s left"
-            self.say(f"{counts}, {self.share():.0%} of the work, {self.rate():.1f} cases/s{left}")
+            time_left = "" if (seconds := self.seconds_left()) is None else f", {seconds:.0f} s left"
+            self.say(f"{counts}, {self.share():.0%} of the work, {self.rate():.1f} cases/s{time_left}")
 
     def say(self, news: str) -> None:
         """Write a line."""

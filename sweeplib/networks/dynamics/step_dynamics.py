@@ -45,13 +45,19 @@ class StepDynamics(OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for a weight decay by which a step takes all weights away, or changes their sign."""
+        """Raise InputError too for a decay by which a step takes all of a layer away, or changes its sign.
+
+        That is at the constant rate; a schedule may make steps longer.
+        """
         length = cls.step_length(problem, options) / problem.repeats
         # a dynamics with shorter steps than SGD has the limit of SGD
-        decay, T = problem.weight_decay, problem.step_time() * max(1.0, length)
-        if decay * T >= 1.0:
-            expected = f"less than {1.0 / T:g}: a step of the time {T:g} multiplies weights by 1 - {T:g} weight_decay"
-            raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
+        T, rate = problem.step_time() * max(1.0, length), problem.second_layer_rate
+        for key, of_layer, speed in (("weight_decay", "the weights", 1.0), ("second_layer_decay", "a", rate)):
+            decay = getattr(problem, key)
+            if speed * decay * T >= 1.0:
+                of_step = f"a step of the time {T:g} multiplies {of_layer} by 1 - {speed * T:g} {key}"
+                expected = f"less than {1.0 / (speed * T):g}: {of_step}"
+                raise InputError(f"a step leaves nothing of {of_layer}", key=key, value=decay, expected=expected)
         super().check(problem, options)
 
     @staticmethod

@@ -23,6 +23,8 @@ SPACING, SPREAD = 0.22, 0.7
 """The largest distance of nodes over log χ², and that in units of the width √(2/ν) of its law."""
 NEGLIGIBLE = 1e-18
 """A node counts if its weight, or what it adds to E s², is larger."""
+SURE = 1e-10
+"""What E s² lacks by more than the error of the sums."""
 
 
 @cache
@@ -73,6 +75,9 @@ def _nodes_of_student(degrees: float) -> list[tuple[float, float]]:
     u, peak = t - np.exp(-t), 0.5 * degrees * (math.log(degrees) - 1.0)
     weight = (1.0 + np.exp(-t)) * np.exp(0.5 * (degrees * u - np.exp(u)) - peak)
     weight, square = weight / weight.sum(), (degrees - 2.0) * np.exp(-u)
+    # near ν = 2 a part of E s² = 1 is beyond all nodes, with no weight: the first one has it
+    missing = 1.0 - weight @ square
+    weight[0] += missing / square[0] if missing > SURE else 0.0
     counts = weight * np.fmax(square, 1.0) > NEGLIGIBLE
     return list(zip(weight[counts].tolist(), square[counts].tolist(), strict=True))
 

@@ -13,7 +13,7 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations.named import spelled
 
-LAW = re.compile(r"power\((.*)\)")
+LAW = re.compile(r"power\s*\((.*)\)")
 """A power law as it is written, with its exponent β."""
 EXPECTED = "a number, a list with one number a row, or the power law power(beta), as power(1.5)"
 
@@ -22,7 +22,7 @@ def canonical_layer(value: Any) -> Any:
     """Return a second layer as it is, but with one spelling of a power law; InputError for another text."""
     if not isinstance(value, str):
         return value
-    match = LAW.fullmatch(value.replace(" ", ""))
+    match = LAW.fullmatch(value.strip())
     try:
         beta = float(match[1]) if match else math.nan
     except ValueError:

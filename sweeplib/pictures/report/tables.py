@@ -146,8 +146,9 @@ def name_of(array: xr.DataArray) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a label with a capital letter; names of parameters and Greek symbols stay as they are."""
-    is_symbol = "_" in text.split(maxsplit=1)[0] or not text[:1].isascii()
+    """Return a label with a capital letter; names of parameters, single letters and Greek symbols stay as they are."""
+    word = next(iter(text.split(maxsplit=1)), "")
+    is_symbol = "_" in word or len(word) == 1 or not text[:1].isascii()
     return text if is_symbol else text[:1].upper() + text[1:]
 
 

@@ -35,7 +35,7 @@ from sweeplib.pictures.report.mathematics import html_label
 from sweeplib.pictures.report.overview import axes, cards, computations, outcomes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
 from sweeplib.pictures.report.summary import answers, distance_lines, exit_lines, headlines, undecided_lines
-from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
+from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, capital, optima_table
 
 if TYPE_CHECKING:
     import jinja2
@@ -265,7 +265,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
     exits = f" Exits are on another observable than the risk{of_what}." if of_what else ""
     view = {
         "name": name,
-        "title": name.replace("_", " ").capitalize(),
+        "title": capital(name.replace("_", " ")),
         "caption": " ".join([_caption(sweep, figure.caption, exits), *_sentences(distances)]),
         "problem": next(
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
@@ -286,7 +286,12 @@ def _sentences(distances: list[str]) -> list[str]:
 
 
 def _caption(sweep: Design, caption: str, exits: str) -> str:
-    """Return a caption with what runs exit on (`exits`), and the unit of recording times, where it speaks of these."""
+    """Return a caption with what runs exit on (`exits`), and the unit of recording times, where it speaks of these.
+
+    Of a function, whose calls have no exits, sentences about exits are left out.
+    """
+    if sweep.function is not None:
+        caption = re.sub(r"(?<=\. )Exits [^.]*\. ", "", caption)
     # "xit": Exits, exits and exit
     return caption + (exits if "xit" in caption else "") + _unit(sweep, caption)
 

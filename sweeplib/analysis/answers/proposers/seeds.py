@@ -227,7 +227,9 @@ class MoreSeeds:
         best, low, high = numbers
         answer = Answer(self.name, at, best, low, high, self.question.half_width(best))
         fewest = min(seeds for _, seeds in rows)
-        if sight.equal and fewest >= sight.first and why in ("", UNMOVED):
+        # equal zeros, or ones, have an interval where others are ones: they are known to be proportions
+        is_proportion = sight.noisy and answer.high - answer.low > ROUNDING * abs(answer.value)
+        if sight.equal and not is_proportion and fewest >= sight.first and why in ("", UNMOVED):
             return _of_equal_values(answer, fewest, sight.noisy)
         ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 and not is_open else math.inf
         if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
@@ -282,6 +284,8 @@ def _of_equal_values(answer: Answer, seeds: int, noisy: bool) -> Answer:
     if not noisy:
         return replace(answer, state=State.given, why=EQUAL, cases=0.0)
     why = f"no variation in {seeds:,} seeds: {unseen(seeds)}"
+    if answer.value in (0.0, 1.0):
+        why += "; a proportion has an interval with `statistic: {above: 0.5}`"
     return replace(answer, low=math.nan, high=math.nan, state=State.none, why=why)
 
 

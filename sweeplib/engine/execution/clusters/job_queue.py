@@ -262,6 +262,9 @@ class JobQueue(ClusterSettings):
         if workers is None:
             return self.jobs
         most = -(-workers // self.cores)
+        if most > MOST_JOBS:
+            expected = f"at most {MOST_JOBS} jobs of {self.cores} workers"
+            raise InputError("too many workers", key="workers", value=workers, expected=expected)
         return Bounds(min=min(self.jobs.min, most), max=most)
 
     def _name(self) -> str:

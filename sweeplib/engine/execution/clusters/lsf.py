@@ -22,8 +22,10 @@ class Lsf(JobQueue):
 
     def of_this_kind(self) -> dict[str, Any]:
         """Return the options of LSF alone: queue, project, and the walltime, which has no seconds there."""
-        hours, minutes, _ = self.walltime.split(":")
-        return {"queue": self.queue, "project": self.project, "walltime": f"{hours}:{minutes}"}
+        hours, minutes, seconds = map(int, self.walltime.split(":"))
+        # the next whole minute: workers that end by themselves in time do so before the walltime of the config
+        hours, minutes = divmod(60 * hours + minutes + (seconds > 0), 60)
+        return {"queue": self.queue, "project": self.project, "walltime": f"{hours:02}:{minutes:02}"}
 
 
 CLUSTERS.register("lsf", Lsf)

@@ -180,8 +180,8 @@ def _totals(progress: RunProgress) -> dict[str, Any]:
     """Return the `totals` of News: cases of the run by outcome, its rate, the seconds left (NaN if not known)."""
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
-    left = progress.seconds_left()
-    return {"cases": cases, "rate": progress.rate(), "seconds_left": float("nan") if left is None else left}
+    seconds = progress.seconds_left()
+    return {"cases": cases, "rate": progress.rate(), "seconds_left": float("nan") if seconds is None else seconds}
 
 
 def _in_a_line(error: Exception) -> str:

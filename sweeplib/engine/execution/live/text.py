@@ -58,8 +58,8 @@ def _lines(run: "KnownRun") -> list[str]:
     totals = run.news.totals
     silent = time.time() - run.heard
     seconds = totals["seconds_left"] - silent
-    left = "" if math.isnan(seconds) else f", {clock_time(max(0.0, seconds))} left"
-    pace = f"{totals['rate']:,.1f} cases a second{left}"
+    time_left = "" if math.isnan(seconds) else f", {clock_time(max(0.0, seconds))} left"
+    pace = f"{totals['rate']:,.1f} cases a second{time_left}"
     late = [f"No block was done in the last {clock_time(silent)}."] if silent > SILENT_SECONDS else []
     return [now, pace, *late]
 

@@ -101,7 +101,9 @@ def _write_shared(
     writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
     if sweep.takes_the_cheapest:
         _write_simulators(writer, region, results, outer[:-1], sizes[:-1])
-    _write_variables(writer, region, results, None)
+    for dim, size in sorted(_write_variables(writer, region, results, None).items()):
+        if (labels := sweep.simulator.counted(dim)) is not None:
+            writer.coordinate(dim, (dim,), np.arange(size), labels)
     writer.finish(attributes)
 
 
@@ -137,8 +139,13 @@ def _write_group(
     writer.finish(attributes)
 
 
-def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], group: str | None) -> None:
-    """Write the variables of one group, for None the shared ones, padded to the largest length of each dimension."""
+def _write_variables(
+    writer: GroupWriter, region: Region, results: Mapping[str, Results], group: str | None
+) -> dict[str, int]:
+    """Write the variables of one group, for None the shared ones; return the largest length of each dimension.
+
+    Shorter ones are padded.
+    """
     variables = dict(item for of_dynamics in results.values() for item in of_dynamics.variables(group).items())
     longest: dict[str, int] = {}
     for dim, size in (item for of_dynamics in results.values() for item in of_dynamics.inner_sizes(group)):
@@ -149,6 +156,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
         sizes = (len(results), *region.sizes, *inner)
         parts = (region.values(of_dynamics, name, variable, group, inner) for of_dynamics in results.values())
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
+    return longest
 
 
 def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:

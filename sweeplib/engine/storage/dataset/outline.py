@@ -123,6 +123,7 @@ def planned_outline(sweep: Design, *, groups: bool = False) -> Outline:
     axes |= {coordinate.name: coordinate.column() for coordinate in held if coordinate.dims == (coordinate.name,)}
     axes |= {axis.name: axis.values for axis in sweep.grid.axes}
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
+    variables |= {dim: (dim,) for dim in inner if simulator.counted(dim) is not None}
     variables |= {"simulator": outer[:-1]} if sweep.takes_the_cheapest else {}
     variables |= {name: (*outer, *variable.dims) for name, variable in observed.items()}
     errors = frozenset(name for name, variable in observed.items() if "error_of" in variable.attrs)

@@ -241,6 +241,6 @@ def _described(segment: Segment, simulator: Simulator) -> dict[str, StoredVariab
     for name in _recorded(segment):
         dims, attributes = tuple(described[name]["dims"]), dict(described[name]["attrs"])
         if name in now and len(now[name].dims) == len(dims):
-            dims, attributes = now[name].dims, attributes | now[name].attrs
+            dims, attributes = now[name].dims, dict(now[name].attrs)
         variables[name] = StoredVariable(dims, np.dtype(described[name]["dtype"]), attributes)
     return variables

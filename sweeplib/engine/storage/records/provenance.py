@@ -39,7 +39,7 @@ def _version(name: str) -> str:
 
 @cache
 def version() -> str:
-    """Return the version of sweeplib that runs: a release's, or with the commit: `0.3.0`, `0.3.0+1a2b3c4d5e.dirty`."""
+    """Return the version of sweeplib that runs: a release's, or with the commit: `0.4.0`, `0.4.0+1a2b3c4d5e.dirty`."""
     commit, is_release = _checkout()
     if is_release:
         return sweeplib.__version__

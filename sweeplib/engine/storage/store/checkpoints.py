@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from sweeplib.engine.storage.records.files import digest, refuse_links, remove_f
 FOLDER = "checkpoints"
 DIGITS = 32
 """The length of a digest, which stands before the content of a file."""
+TRIES = 3
+"""How often a file is written until its folder stays."""
 NAME = re.compile("[0-9a-f]{32}")
 """The names of states: identities of cases."""
 
@@ -43,7 +46,13 @@ class CheckpointFolder:
     def write(self, name: str, content: bytes) -> None:
         """Keep some bytes under a name, in place of those before."""
         refuse_links(Path(self.directory), path := self._path(name))
-        write_bytes(path, digest(content).encode() + content)
+        sealed = digest(content).encode() + content
+        # another worker may remove the folder, empty, between the moment when this one makes it and that of the file
+        for _ in range(TRIES - 1):
+            with suppress(FileNotFoundError):
+                write_bytes(path, sealed)
+                return
+        write_bytes(path, sealed)
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove what is kept under some names."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.status import FAILURES, Status
-from sweeplib.engine.storage.records.files import DamageError, partial, refuse_links
+from sweeplib.engine.storage.records.files import DamageError, digest, partial, refuse_links
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
 from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
@@ -240,8 +240,9 @@ class RunStore:
     def seconds_a_unit(self) -> float | None:
         """Return the seconds of a unit of a simulator's work, over all segments that were timed; None without any."""
         # one with rows that another sweep recorded longer has no seconds; a link to another sweep's has those of there
-        # up to version 0.3 they could be below 0
-        timed = [segment for segment in self.segments if segment.header.get("seconds", 0.0) > 0.0]
+        # up to version 0.3 they could be below 0; cases that went on took those of a part of their work
+        headers = ((segment, segment.header) for segment in self.segments)
+        timed = [segment for segment, of in headers if of.get("seconds", 0.0) > 0.0 and not of.get("begun")]
         work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
         return sum(segment.header["seconds"] for segment in timed) / work if work else None
 
@@ -286,9 +287,11 @@ class RunStore:
             stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)
             if not stays.all():
                 if stays.any():
-                    path = write_content(self.directory, self.dynamics, merged([segment], stays))
+                    content = merged([segment], stays)
+                    # noted before the segment is there, which counts as computed here without that
                     if folder := origins.get(segment.name):
-                        append_origin(self.directory, self.dynamics, path.stem, folder, int(stays.sum()))
+                        append_origin(self.directory, self.dynamics, digest(content), folder, int(stays.sum()))
+                    write_content(self.directory, self.dynamics, content)
                 segment.path.unlink()
 
     def merge(self) -> bool:

@@ -13,12 +13,17 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.errors import InputError
 from sweeplib.networks.problem.data.data import DATA, Blocks
 from sweeplib.networks.problem.data.spectrum import TeacherBlocks, law_of, normalised
 from sweeplib.networks.problem.parameters import parameter
 
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
+
+
+MOST_LOST = 1e-6
+"""The largest relative error of an eigenvalue by rounding."""
 
 
 class PowerLaw(TeacherBlocks):
@@ -34,10 +39,15 @@ class PowerLaw(TeacherBlocks):
 def binned(exponent: float, bins: int, d: int) -> Blocks:
     """The means of the eigenvalues λ_j ∝ j^{−(1+a)} in geometric bins of j = 1 ... d, and the numbers of j in them.
 
-    A sum over a bin is a difference of two Hurwitz zeta functions; bins that round to none are left out.
+    A sum over a bin is a difference of two Hurwitz zeta functions; bins that round to none are left out. InputError for
+    an exponent that is so small that rounding of the two shows.
     """
     ends = np.unique(np.rint(np.geomspace(1, d + 1, min(bins, d) + 1))) if bins < d else np.arange(1.0, d + 2.0)
     sizes = np.diff(ends)
+    # the functions are larger than the sum of a bin of n coordinates at j by about j/(a n)
+    least = float((ends[:-1] / sizes).max()) * np.finfo(float).eps / MOST_LOST
+    if exponent < least:
+        raise InputError("too small an exponent", key="exponent", value=exponent, expected=f"at least {least:.2g}")
     sums = -np.diff(scipy.special.zeta(1.0 + exponent, ends))
     return normalised(sums / sizes, tuple(sizes.astype(int).tolist()))
 
