@@ -59,7 +59,8 @@ def batch_tradeoff(
     variables |= with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x")
     variables["reduced_chi2"] = labelled(reduced_chi2, *MISFIT)
     variables["prefactor"] = labelled(prefactor, "steps of the fitted power at one sample a step")
-    attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
+    largest = min(largest_batch, float(size.max()))
+    attrs = {"confidence": confidence, "largest_batch": largest, "max_lost": max_lost}
     coords = {"information_exponent": information_exponents(ds)}
     return xr.Dataset(variables | sample.counts(ds)).assign_coords(coords).assign_attrs(attrs)
 

@@ -228,7 +228,7 @@ def it_survives_the_disk(name: str) -> None:
 
 def _refuse_constant(number: str) -> None:
     """Raise BrokenError for a number that only Python's JSON has: NaN, Infinity."""
-    raise BrokenError(f"an attribute is {number}, which is no JSON; leave it out")
+    raise BrokenError(f"an attribute is {number}, which is no JSON: write the last time, the largest size")
 
 
 def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:

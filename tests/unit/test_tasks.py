@@ -271,6 +271,14 @@ def test_replay_forgets_less():
     assert all(one[0] > other[0] and one[1] < other[1] for one, other in itertools.pairwise(risks))
 
 
+def test_rounding_of_a_risk_is_by_the_terms_of_the_present_task():
+    """A teacher of the second task that is ten times as large has a hundred times the risk."""
+    problem = dataclasses.replace(TURNS, a_star=(1.0, 10.0), a=0.0)
+    first = replicas_of([Case(problem, "ode", 0, Recording((2.0,)))])
+    scale = first.risk_scales
+    np.testing.assert_allclose(first.at_phase(1, first.a, None).risk_scales, 100.0 * scale, rtol=1e-9)
+
+
 def test_gradient_flow_with_replay_may_raise_the_risk_of_the_present_task():
     """It descends the mean over tasks: a risk that rises is no inaccuracy."""
     more = {"replay": 0.9, "switch_time": (5.0, 10.0), "task_order": (1, 2, 1), "start": "warm", "m0": 0.3}

@@ -113,12 +113,6 @@ def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outli
     return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
 
 
-def comparison_attrs(reference: str, until: float, max_lost: float) -> dict[str, str | float]:
-    """Return the options of a comparison as attributes; an infinite `until` is left out, as JSON has no such number."""
-    last = {"until": until} if until < float("inf") else {}
-    return {"reference": reference, "max_lost": max_lost, **last}
-
-
 def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:
     """Return the differences between each other dynamics and `reference`, up to the time `until`.
 

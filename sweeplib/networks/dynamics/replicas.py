@@ -221,6 +221,7 @@ class Replicas:
         a_star = np.ascontiguousarray(before.a_star[:, before.order[phase]])
         # not `replace`, which would lose the cached properties: starts, overlaps and expectations stay
         vars(replicas).update(lessons=lessons, a=lessons.heads[:, lessons.head].copy(), a_star=a_star)
+        vars(replicas).pop("risk_scales", None)  # of another task, by its second layers
         return replicas
 
     def weights(self, i: int) -> tuple[Array, Array]:

@@ -91,8 +91,6 @@ def exit_words(exit_on: str) -> str:
 
 OF_RUNS = "exit_on", "stop"
 """The attributes that say what exits are of, if not of the risk, and where runs stop; combined sweeps share them."""
-ATTRIBUTES = (*OF_RUNS, "Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
-"""The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
 
 
 def explained_constants(fixed: str) -> list[str]:
