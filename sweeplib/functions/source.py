@@ -177,7 +177,9 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     for name in sorted(_fixed_names(function, needed).difference(OF_MODULES)):
         if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
-            expected = f"a parameter of {function.name}, or no other statement that changes it"
+            expected = (
+                f"a parameter of {function.name}, or a value that it makes itself: some call has changed this one"
+            )
             raise InputError(problem, value=values[name], expected=expected)
 
 

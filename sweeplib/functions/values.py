@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copyreg
 import math
+import random
 import weakref
 from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
 from pathlib import PurePath
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -20,8 +22,11 @@ from sweeplib.functions.function import Function
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, PurePath, np.dtype)
 """Types whose values `repr` tells apart."""
-_LEFT_OUT = (ModuleType, CodeType, MethodType, Function, weakref.ref, weakref.WeakKeyDictionary, weakref.WeakSet)
-"""Types into which nothing looks: simulators, what all share, and caches."""
+_LEFT_OUT = (
+    *(ModuleType, CodeType, MethodType, Function, weakref.ref, weakref.WeakKeyDictionary, weakref.WeakSet),
+    *(np.random.Generator, np.random.RandomState, random.Random),
+)
+"""Types into which nothing looks: simulators, what all share, caches, and generators, which each call changes."""
 
 
 def are_same(first: Any, other: Any, modules: Sequence[str]) -> bool:
@@ -40,6 +45,8 @@ def refuse_others(values: Mapping[str, Any], expected: Mapping[str, Any], digest
 
     digest : of all computed values there, arrays among them. It is in the code that calls, and so in the identity of
         cases; the last bits of arrays may differ from machine to machine.
+
+    Files in folders of results call it: its name and its place stay.
     """
     for name, value in expected.items():
         here = values[name]
@@ -115,5 +122,8 @@ def _parts_of_copy(value: Any) -> list[Any]:
     if isinstance(reduction, str):  # the name of what all share
         return []
     _, arguments, *others = reduction
+    if others and isinstance(others[0], dict):
+        cached = {name for name in others[0] if isinstance(getattr(type(value), str(name), None), cached_property)}
+        others[0] = {name: entry for name, entry in others[0].items() if name not in cached}
     # entries come one by one
     return [*arguments, *(list(entry) if hasattr(entry, "__next__") else entry for entry in others)]

@@ -122,7 +122,8 @@ OF_LIBRARIES = """
 import logging, re, threading
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+import random
 import numba
 import numpy as np
 import pandas as pd
@@ -133,6 +134,7 @@ import xarray as xr
 @dataclass
 class Own:
     n: int = 1
+    @cached_property
     def f(self):
         return self.n
 
@@ -145,17 +147,21 @@ def g(x):
     return x
 
 f()
+r = [random.Random(1), np.random.RandomState(1), np.random.default_rng(3)]
 a = [threading.Lock(), logging.getLogger("x"), re.compile("a"), OrderedDict(x=1), defaultdict(list, x=[1]), deque([1])]
-b = [scipy.stats.norm(0, 1), scipy.interpolate.CubicSpline([0, 1, 2], [1, 2, 4]), np.random.default_rng(3), {1, "x"}]
+b = [scipy.stats.norm(0, 1), scipy.interpolate.CubicSpline([0, 1, 2], [1, 2, 4]), {1, "x"}]
 c = {"t": pd.DataFrame({"x": [1.0], "y": ["b"]}), "d": xr.Dataset({"x": ("k", [np.nan])}), "o": np.array([b], object)}
 d = [Own(2)]
 d.append(d)
 """
+CALLS = "d[0].f", "r[0].random()", "r[1].random()", "r[2].random()", "f(2)", "g(1)"
 
 
 def test_values_that_the_source_gives_are_taken(imported: Callable[[str], Function]) -> None:
     """Of any library: what cannot be looked into is no reason to refuse."""
-    function = imported(f"{HEAD}{OF_LIBRARIES}{OWN.format('[a, b, c, d, f(), g(1)]')}")
+    function = imported(f"{HEAD}{OF_LIBRARIES}{OWN.format('[a, b, c, d, r, f(), g(1)]')}")
+    for call in CALLS:
+        eval(call, vars(sys.modules[function.module]))
     refuse_other_values(function, imported(source_of(function)))
 
 
