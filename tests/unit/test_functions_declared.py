@@ -1,5 +1,6 @@
 """What functions and programs may declare, and which one of several with one name is taken."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -302,3 +303,11 @@ def test_an_apostrophe_in_a_list_of_texts_is_no_quote(written: Callable[..., Fun
     for text in ("grid.x=it's,b", """grid.x="it's",'b'""", 'grid.x=["it\'s", b]'):
         assert load(tmp_path / "own.yaml", [text]).grid.axes[0].values == ("it's", "b")
     assert load(tmp_path / "own.yaml", ["grid.x='a, b',b"]).grid.axes[0].values == ("a, b", "b")
+
+
+def test_an_axis_has_nan_once(written: Callable[..., Function], tmp_path: Path) -> None:
+    written(OWN.replace("x: float = 1.0", "x: float | None"))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py")}
+    assert len(from_mapping(keys | {"grid": {"x": [math.nan, 1.0]}}, tmp_path).grid.axes[0].values) == 2
+    with pytest.raises(InputError, match=r"^grid.x\[2\]: value given twice; got nan"):
+        from_mapping(keys | {"grid": {"x": [math.nan, 1.0, float("nan")]}}, tmp_path)
