@@ -134,7 +134,7 @@ def run(
     computed = sum(summary.computed for summary in summaries.values())
     counts = sum((Counter(summary.cases) for summary in summaries.values()), Counter[str]())
     table = f": see {directory}/outcomes" if counts.total() > counts["ok"] + counts["missing"] else ""
-    echo(f"{counted(computed)} computed now; in all {outcomes(counts)}{table}")
+    echo(f"{counted(computed)} computed now; in all {outcomes(counts)}, of {counted(counts.total())}{table}")
     raise SystemExit(1 if failed(counts) else 0)
 
 

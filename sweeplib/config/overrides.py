@@ -59,12 +59,15 @@ class Override:
 
 
 def _split_at_commas(text: str) -> list[str]:
-    """Return the parts of a text between commas outside brackets and quotes: `he1, hermite(0, 1)` has two."""
+    """Return the parts of a text between commas outside brackets and quotes: `he1, hermite(0, 1)` has two.
+
+    Behind a letter or a digit a quote is an apostrophe: `it's, b` has two parts too.
+    """
     parts, depth, quote = [""], 0, ""
     for character in text:
         if quote:
             quote = "" if character == quote else quote
-        elif character in "'\"":
+        elif character in "'\"" and not parts[-1][-1:].isalnum():
             quote = character
         depth += (character in "([{") - (character in ")]}") if not quote else 0
         if character == "," and depth == 0 and not quote:

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeplib.engine.base.late_modules import IMPORTING
-from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -220,16 +219,16 @@ def simulator_of_cases(shared: Mapping[str, Any]) -> Simulator:
 
     Two functions may have one name: the code tells them apart, if the one that computed the cases is still here.
     """
-    name = shared.get("simulator", NETWORKS)  # the rows of networks do not name theirs
-    try:
-        return simulator_named(f"{name}.{shared['code']}" if "code" in shared else name)
-    except InputError:
-        return simulator_named(name)
+    # the rows of networks do not name theirs
+    return simulator_named(shared.get("simulator", NETWORKS), shared.get("code"))
 
 
-def simulator_named(name: str) -> Simulator:
-    """Return a simulator by its name. Its module is imported when it is first asked for: the engine needs none."""
+def simulator_named(name: str, code: str | None = None) -> Simulator:
+    """Return a simulator by its name. Its module is imported when it is first asked for: the engine needs none.
+
+    code : which one of several of this name is preferred, if it is here.
+    """
     kind, _, name_there = name.partition(".")
     with IMPORTING:
-        simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(name_there)
+        simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(name_there, code)
     return simulator

@@ -7,7 +7,6 @@ import json
 import typing
 from dataclasses import dataclass, replace
 from enum import Enum
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -69,7 +68,11 @@ def _annotation(of: str, argument: inspect.Parameter, names: dict[str, Any]) -> 
     """Return the annotation of a parameter, None without one; InputError for one that cannot be read."""
     if argument.annotation is inspect.Parameter.empty:
         return None
-    holder = SimpleNamespace(__annotations__={argument.name: argument.annotation})
+
+    def holder() -> None:
+        """Have this annotation alone: those of other parameters may not be read."""
+
+    holder.__annotations__ = {argument.name: argument.annotation}
     try:
         return typing.get_type_hints(holder, names, include_extras=True)[argument.name]
     except Exception as error:  # whatever a text raises as an expression, mostly NameError

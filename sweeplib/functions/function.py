@@ -179,19 +179,24 @@ FUNCTIONS: dict[str, list[Function]] = {}
 """The functions that files have defined, by name, the last one last: a notebook defines one again and again."""
 
 
-def registered(name: str, code: str | None = None) -> Function:
-    """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
+def registered(name: str, code: str | None = None, preferred: str | None = None) -> Function:
+    """Return the last function that was defined with a name, and with this code if given; InputError if none was.
+
+    preferred : the code of the one that is taken, if it is here, where `code` is not given.
+    """
     functions = FUNCTIONS.get(name, [])
-    # the last one says the labels and dimensions of now, which are no code
-    for function in reversed(functions):
-        # a function of a script or notebook reads what these change later; the file that was written of it does not
-        if function.module != MAIN and code in (None, function.code):
-            return function
-    if code is None and functions:
-        return functions[-1]
     if not functions:
         raise InputError("no such simulator", value=name, choices=FUNCTIONS)
-    raise _other_code(functions[-1])
+    # the last one says the labels and dimensions of now, which are no code; a function of a script or notebook reads
+    # what these change later: the file that was written of it does not
+    imported = [function for function in reversed(functions) if function.module != MAIN]
+    if wanted := code or preferred:
+        for function in imported:
+            if function.code == wanted:
+                return function
+    if code is not None:
+        raise _other_code(functions[-1])
+    return next(iter(imported), functions[-1])
 
 
 def make_last(function: Function) -> None:

@@ -339,7 +339,10 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def simulator_of(name: str) -> FunctionSimulator:
-    """Return the simulator of a function by its name, or by name and code, `NAME.CODE`; InputError if there is none."""
-    function, _, code = name.partition(".")
-    return FunctionSimulator(registered(function, code or None))
+def simulator_of(name: str, code: str | None = None) -> FunctionSimulator:
+    """Return the simulator of a function by its name, or by name and code, `NAME.CODE`; InputError if there is none.
+
+    code : the one that is preferred if the name says none.
+    """
+    function, _, needed = name.partition(".")
+    return FunctionSimulator(registered(function, needed or None, preferred=code))

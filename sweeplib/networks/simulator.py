@@ -175,6 +175,6 @@ SIMULATOR = Networks()
 """The one simulator of networks, by whose name the engine imports this module."""
 
 
-def simulator_of(_: str) -> Networks:
+def simulator_of(_: str, code: str | None = None) -> Networks:
     """Return the simulator of networks, the same for all configs."""
     return SIMULATOR

@@ -216,7 +216,7 @@ def test_an_edited_label_is_in_the_dataset_although_the_cases_stay(
     [
         ("raises", "failed", "ValueError: no such thing"),
         ("exits", "failed", "SystemExit: 3"),
-        ("text", "failed", "returned y as <U3"),
+        ("text", "failed", "returned y as the text"),
         ("complex", "failed", "returned y as complex128"),
         ("array", "failed", "float64 of shape (2,); expected real numbers of shape ()"),
         ("others", "failed", "its results differ in y"),

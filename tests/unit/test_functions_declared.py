@@ -1,5 +1,6 @@
 """What functions and programs may declare, and which one of several with one name is taken."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from types import ModuleType
 import psutil
 import pytest
 
-from sweeplib.config import from_mapping
+from sweeplib.config import from_mapping, load
 from sweeplib.config.functions import called, file_of
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
@@ -294,3 +295,19 @@ def test_the_words_of_a_function_are_its_own(written: Callable[..., Function], t
     assert [capital(text) for text in words] == [*words[:3], "Mean", *words[4:]]
     with pytest.raises(InputError, match=r"^analyses.peak: unknown analysis; expected one .*names of your own"):
         from_mapping(keys | {"analyses": {"peak": {"of": "y"}}}, tmp_path)
+
+
+def test_an_apostrophe_in_a_list_of_texts_is_no_quote(written: Callable[..., Function], tmp_path: Path) -> None:
+    written(OWN.replace("x: float = 1.0", "x: str"))
+    (tmp_path / "own.yaml").write_text("simulator: own.py\ngrid: {x: [a]}\n")
+    for text in ("grid.x=it's,b", """grid.x="it's",'b'""", 'grid.x=["it\'s", b]'):
+        assert load(tmp_path / "own.yaml", [text]).grid.axes[0].values == ("it's", "b")
+    assert load(tmp_path / "own.yaml", ["grid.x='a, b',b"]).grid.axes[0].values == ("a, b", "b")
+
+
+def test_an_axis_has_nan_once(written: Callable[..., Function], tmp_path: Path) -> None:
+    written(OWN.replace("x: float = 1.0", "x: float | None"))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py")}
+    assert len(from_mapping(keys | {"grid": {"x": [math.nan, 1.0]}}, tmp_path).grid.axes[0].values) == 2
+    with pytest.raises(InputError, match=r"^grid.x\[2\]: value given twice; got nan"):
+        from_mapping(keys | {"grid": {"x": [math.nan, 1.0, float("nan")]}}, tmp_path)

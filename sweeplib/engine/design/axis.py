@@ -182,9 +182,11 @@ def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
     """Raise InputError, with the key `name[i]`, for a value that an axis has twice."""
     earlier: set[Any] = set()
     for place, value in enumerate(values):
-        if value in earlier:
+        # the one object that a set knows again: NaN equals nothing
+        known = math.nan if isinstance(value, float) and math.isnan(value) else value
+        if known in earlier:
             raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
-        earlier.add(value)
+        earlier.add(known)
 
 
 def _close(first: float, second: float) -> bool:

@@ -44,7 +44,8 @@ def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None)
     if needed > most:
         point = ", ".join(f"{name}={value}" for name, value in case.simulator.sizes(case).items())
         problem = f"a case of {sweep.name} needs more bytes of memory than a worker may take, at {point}"
-        expected = f"at most {most}: fewer samples, a smaller d, or workers with more memory"
+        smaller = "fewer samples, a smaller d" if sweep.function is None else "smaller arrays"
+        expected = f"at most {most}: {smaller}, or workers with more memory"
         raise InputError(problem, key=f"dynamics.{dynamics}", value=needed, expected=expected)
 
 
