@@ -37,6 +37,7 @@ from sweeplib.contracts.datasets import (
     with_truth_values,
     without_units,
 )
+from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
@@ -219,7 +220,7 @@ def it_survives_the_disk(name: str) -> None:
         path = Path(folder, "result.zarr")
         write_dataset(result, path)
         for metadata in sorted(path.rglob("zarr.json")):
-            json.loads(metadata.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+            json.loads(file_text(metadata), parse_constant=_refuse_constant)
         again = open_dataset(path).load()
         for variable in result.variables:
             if result[variable].dtype.kind in "biuf":

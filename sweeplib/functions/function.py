@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.engine.base.budget import NAME_LENGTH
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
@@ -83,7 +84,7 @@ class Function:
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
-        self.content = self.file.read_bytes() if self.file.is_file() else b""
+        self.content = file_bytes(self.file) if self.file.is_file() else b""
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")

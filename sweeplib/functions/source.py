@@ -27,6 +27,7 @@ from typing import Any
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
 from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import MAIN, Function
 from sweeplib.functions.statements import (
@@ -189,7 +190,7 @@ def refuse_other_module(function: Function) -> None:
     That is so if its file was edited since the import, or if a value that is written at its top level has been changed.
     """
     assert function.file is not None
-    if function.file.read_bytes() != function.content:
+    if file_bytes(function.file) != function.content:
         problem, expected = "changed since it was imported", "a new Python: restart it, or the notebook"
         raise InputError(problem, file=function.file, expected=expected)
     statements, _ = _statements(function)

@@ -26,7 +26,7 @@ dynamics: [sgd_chain, sgd]
 times: {linspace: [0, 8, 9]}
 thresholds: [0.5]
 stop: exit
-timeout: 0.25
+timeout: 0.13
 analyses: [exit_times, law_agreement]
 """
 PROBLEM = sweeplib.Problem(p=1, k=1, d=300, Delta=0, activation="square", spherical=True, gamma=0.05)
