@@ -165,12 +165,16 @@ def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: 
     observations (n,) : first passages where `reached`, else ends.
     They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
     without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
-    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).
+    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon); without an
+    exit before it they are the horizon, to the last bit.
     """
     valid = ~np.isnan(observations)
     times, exits = np.minimum(observations[valid], horizon), reached[valid]
     n = len(times)
     values = np.full(len(observations), np.nan)
+    if not (exits & (times < horizon)).any():
+        values[valid] = horizon
+        return values
     if n < 2 or (exits | (times >= horizon)).all():
         values[valid] = times
         return values

@@ -84,7 +84,8 @@ class Passages:
 
     def mean(self, confidence: float) -> Estimate:
         """Return the mean of min(first passage, horizon) and its interval."""
-        value, *ends = RestrictedMean(self.horizon)(self.restricted, confidence)
+        exits = (self.reached & (self.exit < self.horizon)).sum("seed")
+        value, *ends = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
         return Estimate(value, *(end.where(self._are_enough) for end in ends))
 
     def mean_error(self) -> xr.DataArray:
