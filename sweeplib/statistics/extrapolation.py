@@ -85,8 +85,8 @@ def extrapolated(
 
     law : one of LAWS. correction : the exponent q of the slowest correction.
     `freedom`, (n,) or one for all, are the degrees of freedom of the errors. `parts` (n, seeds), of length 1 at each
-    point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
-    0 at points without a value.
+    point, are those of the seeds in the errors where points share seeds; errors are independent by default, and at
+    points whose parts are zeros. Shares are 0 at points without a value.
     """
     finite, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
     x, values, single, freedom = x[finite], values[finite], errors[finite], np.broadcast_to(freedom, len(x))[finite]
@@ -112,7 +112,7 @@ def extrapolated(
     value, shares[finite] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     noise = shares[finite] * single
-    by_seed = noise if parts is None else noise @ parts[finite]
+    by_seed = noise if parts is None else np.append(noise @ parts[finite], noise[~parts[finite].any(axis=1)])
     # what the points' own errors, with their correlations, have beyond those that weighed
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     # points that scatter by more than their errors make the interval wider
