@@ -11,7 +11,7 @@ points at small x cannot say. Where points scatter more than errors and correcti
 Low means of a few skewed values have small errors: weights 1/error² would make the limit too small. The errors that
 weigh are therefore those of each point together with a power of x through the errors of all, which counts for
 SMOOTH_SEEDS; the interval is wider by as much as the errors of the points themselves, and their correlations, make the
-limit less certain. The limit of positive values reaches farther up, the more skewed they may be (as `mean_interval`).
+limit less certain. With values of one sign it reaches farther away from 0 (as `mean_interval`): they may be skewed.
 """
 
 import math
@@ -117,9 +117,10 @@ def extrapolated(
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     # points that scatter by more than their errors make the interval wider
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
-    skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
-    # value, low, high
-    ends = (value, value - half, value + half * (1.0 + skew)) if verdict == TRUSTED else (math.nan,) * 3
+    skews = law == "constant" and (values.min() > 0.0 or values.max() < 0.0)
+    longer = half * (1.0 + 2.0 * math.sqrt(variance) / abs(float(values.mean()))) if skews else half
+    below, above = (half, longer) if values.mean() > 0.0 else (longer, half)
+    ends = (value, value - below, value + above) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / n_left, shares)
 
 

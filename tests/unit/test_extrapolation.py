@@ -122,7 +122,7 @@ def test_starts_that_points_share_do_not_average_out(of: str, lost: int) -> None
 def test_errors_of_points_without_parts_of_seeds_are_independent() -> None:
     x, values, errors = np.geomspace(1.0, 100.0, 8), np.ones(8), np.array([0.1] * 7 + [0.3])
     alone, without = (
-        extrapolated(x, values, errors, 20.0, "constant", 0.5, 0.95, parts) for parts in (np.eye(8), np.zeros((8, 8)))
+        extrapolated(x, values, errors, 3.0, "constant", 0.5, 0.95, parts) for parts in (np.eye(8), np.zeros((8, 8)))
     )
     assert without[:3] == pytest.approx(alone[:3])
 
@@ -133,6 +133,8 @@ def test_a_limit_of_few_skewed_values_is_not_too_often_above_its_interval() -> N
     means, errors = values.mean(axis=2), values.std(axis=2, ddof=1) / np.sqrt(8.0)
     limits = [extrapolated(x, *given, 7.0, "constant", 0.5, 0.95) for given in zip(means, errors, strict=True)]
     assert sum(limit.high < 1.0 for limit in limits) <= 33
+    mirrored = extrapolated(x, -means[0], errors[0], 7.0, "constant", 0.5, 0.95)
+    assert (-mirrored.value, -mirrored.high, -mirrored.low) == pytest.approx(limits[0][:3])
 
 
 def config(**question: Any) -> dict[str, Any]:
