@@ -154,6 +154,22 @@ def test_a_mean_without_an_exit_is_not_certain_where_runs_were_stopped_early(run
     assert float(low[0]) == pytest.approx(horizon * max(0.0, 1.0 + np.log(0.025) / runs))
 
 
+@pytest.mark.parametrize("left", [2, 16])
+def test_a_fraction_says_what_few_runs_to_the_end_leave_open(left: int) -> None:
+    """1500 cells of 16 exponential exits; where all but two are stopped at .1, .16 of the upper ends were too low."""
+    time = np.random.default_rng(left).exponential(size=(1500, 16))
+    stop = np.where(np.arange(16) < 16 - left, 0.1, 1.0)
+    exit_, end = over_seeds(np.where(time <= stop, time, np.nan)), over_seeds(np.minimum(time, stop))
+    seen = xr.ones_like(end, bool)
+    sample = Passages(exit_, end, seen, exit_.notnull(), xr.DataArray(np.zeros(1500, bool), dims="sample"))
+    value, low, high = sample.fraction(0.95)
+    truth = 1.0 - np.exp(-sample.horizon.clip(max=1.0))
+    assert float((high < truth).mean()) < 0.025 + 3.0 * np.sqrt(0.025 / 1500)
+    if left == 16:
+        for ends in zip((low, high), proportion_interval(value, xr.full_like(value, 16.0), 0.95), strict=True):
+            np.testing.assert_allclose(*ends, rtol=1e-9)
+
+
 @pytest.mark.parametrize("estimator", [Mean(), Quantile(0.5)])
 def test_equal_values_have_an_interval_without_a_width_and_two_have_none(estimator: Estimator) -> None:
     value, low, high = estimator(over_seeds(np.full((1, 64), 0.3)), 0.95)
