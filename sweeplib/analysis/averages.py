@@ -38,15 +38,15 @@ def averages(
 
     NAME (_low, _high), NAME_error: the mean, its interval (`estimators`) and its standard error, per dynamics, point
     and time; NaN where more than the fraction `max_lost` of the runs has no value at that time, for any reason, and
-    from where a run diverged on. There is no interval and no error of one or two runs. With another `statistic` NAME
-    is a median, a quantile or a fraction, without a standard error; ends of quantiles are infinite where so few runs do
-    not tell them.
+    from where a run diverged on; a mean also where a value is infinite. There is no interval and no error of one or two
+    runs. With another `statistic` NAME is a median, a quantile or a fraction, without a standard error; ends of
+    quantiles are infinite where so few runs do not tell them.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher`, `task` and `block` number the teacher directions, tasks and blocks of inputs from 1.
     """
     estimator, variables = estimator_of(statistic), dict[str, xr.DataArray]()
     for name in averaged_observables(ds):
-        sample = values_over_seeds(ds, name, max_lost)
+        sample = values_over_seeds(ds, name, max_lost, infinite=not isinstance(estimator, Mean))
         variables |= estimated(name, sample, estimator, confidence, ds[name].attrs)
         if "runs" not in variables:
             count = sample.count("seed")
@@ -72,9 +72,14 @@ def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
     return Quantile(float(level))
 
 
-def values_over_seeds(ds: xr.Dataset, name: str, max_lost: float = MOST_LOST) -> xr.DataArray:
-    """Return the values of an observable over `seed`, NaN where too many runs have none for statistics of them."""
-    return sample_of(numbered(values_of(ds, name)), ds, max_lost)
+def values_over_seeds(
+    ds: xr.Dataset, name: str, max_lost: float = MOST_LOST, *, infinite: bool = False
+) -> xr.DataArray:
+    """Return the values of an observable over `seed`, NaN where too many runs have none for statistics of them.
+
+    infinite : whether infinite values count (`sample_of`).
+    """
+    return sample_of(numbered(values_of(ds, name)), ds, max_lost, infinite=infinite)
 
 
 def estimated(

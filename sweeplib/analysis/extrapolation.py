@@ -87,7 +87,7 @@ def extrapolation(
         measured, errors = xr.ufuncs.log(measured), errors / measured
     errors = errors.broadcast_like(measured).transpose(*measured.dims)
     freedom = (_fewest_seeds(ds, measured) - 1.0).broadcast_like(measured).transpose(*measured.dims)
-    by_seed = _parts_of_seeds(ds, source, variable, time, axis)
+    by_seed = _parts_of_seeds(ds, source, variable, time, axis, max_lost)
     parts, shares = xr.apply_ufunc(
         lambda y, e, n, s, x: _numbers(extrapolated(x, y, e, n, law, correction, confidence, s if s.size else None)),
         *(array.sortby(axis) for array in (measured, errors, freedom, by_seed, ds[axis].astype(float))),
@@ -143,14 +143,19 @@ def _at_time(values: Any, time: float | None) -> Any:
     return values.sel(time=values["time"].values[-1] if time is None else time, drop=True)
 
 
-def _parts_of_seeds(ds: xr.Dataset, source: str, variable: str, time: float | None, axis: str) -> xr.DataArray:
-    """Return the part of each seed in the error of each point, of length 1 over `seed`; no seeds if none are shared."""
+def _parts_of_seeds(
+    ds: xr.Dataset, source: str, variable: str, time: float | None, axis: str, max_lost: float
+) -> xr.DataArray:
+    """Return the part of each seed in the error of each point, of length 1 over `seed`; no seeds if none are shared.
+
+    It is of length 0 where the values of all seeds are equal.
+    """
     if axis in OWN_STARTS or source not in (AVERAGES, "exit_times"):
         return xr.DataArray(np.empty((ds.sizes[axis], 0)), {axis: ds[axis]}, (axis, "seed"))
     if source == AVERAGES:
         values = _at_time(numbered(values_of(ds, variable)), time)
     else:
-        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted
+        values = passages(ds, "time" if variable.startswith("exit_time") else "steps", max_lost).restricted
     centred = (values - values.mean("seed")).fillna(0.0)
     length = ((centred**2).sum("seed")) ** 0.5
     return centred / length.where(length > 0.0, 1.0)

@@ -46,7 +46,7 @@ from sweeplib.networks.views import OverlapView
 Result = xr.Dataset | Exception
 """The result of an analysis, or the exception that was raised in its place."""
 
-CHEAPER: dict[str, dict[str, Any]] = {"deviation_sum": {"resamples": 20}}
+CHEAPER: dict[str, dict[str, Any]] = {"deviation_sum": {"resamples": 40}}
 """Options of analyses that take long with their defaults."""
 
 DATASETS: dict[str, Callable[[], xr.Dataset]] = {

@@ -71,21 +71,25 @@ class Mean:
 
 @dataclass(frozen=True)
 class RestrictedMean:
-    """The mean of values min(T, horizon), of which those at the horizon did not end before."""
+    """The mean of values min(T, horizon), or of pseudo-values of it (`restricted_values`).
+
+    exits : the number of runs, per cell, that ended before the horizon: pseudo-values of others may lie below it too.
+    """
 
     horizon: xr.DataArray
+    exits: xr.DataArray
 
     def __call__(self, values: xr.DataArray, confidence: float) -> Estimate:
         """Return the mean, and the ends of `mean_interval` or, where most values are the horizon, by their few exits.
 
-        Where less than half of the values are below the horizon their scatter tells too little, and nothing if none is.
+        Where less than half of the runs ended before it their scatter tells too little, and nothing if none did.
         What the mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that
         needs no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). At the confidence .95 it covers .98 or more.
         """
         lowest, highest = mean_interval(values, confidence)
         # what values lack of the horizon, in parts of it: no mean lacks more than 1
         count, lacks = values.count("seed"), 1.0 - values / self.horizon
-        has_few_exits = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
+        has_few_exits = (count >= FEWEST_SEEDS) & (2 * self.exits < count)
         tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
         # the upper end has one more exit, at the time 0, as that of Fay and Feuer
         share = 1.0 / count.where(count > 0)

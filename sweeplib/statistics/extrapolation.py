@@ -11,7 +11,7 @@ points at small x cannot say. Where points scatter more than errors and correcti
 Low means of a few skewed values have small errors: weights 1/error² would make the limit too small. The errors that
 weigh are therefore those of each point together with a power of x through the errors of all, which counts for
 SMOOTH_SEEDS; the interval is wider by as much as the errors of the points themselves, and their correlations, make the
-limit less certain. The limit of positive values reaches farther up, the more skewed they may be (as `mean_interval`).
+limit less certain. With values of one sign it reaches farther away from 0 (as `mean_interval`): they may be skewed.
 """
 
 import math
@@ -85,8 +85,8 @@ def extrapolated(
 
     law : one of LAWS. correction : the exponent q of the slowest correction.
     `freedom`, (n,) or one for all, are the degrees of freedom of the errors. `parts` (n, seeds), of length 1 at each
-    point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
-    0 at points without a value.
+    point, are those of the seeds in the errors where points share seeds; errors are independent by default, and at
+    points whose parts are zeros. Shares are 0 at points without a value.
     """
     finite, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
     x, values, single, freedom = x[finite], values[finite], errors[finite], np.broadcast_to(freedom, len(x))[finite]
@@ -112,14 +112,15 @@ def extrapolated(
     value, shares[finite] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     noise = shares[finite] * single
-    by_seed = noise if parts is None else noise @ parts[finite]
+    by_seed = noise if parts is None else np.append(noise @ parts[finite], noise[~parts[finite].any(axis=1)])
     # what the points' own errors, with their correlations, have beyond those that weighed
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     # points that scatter by more than their errors make the interval wider
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
-    skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
-    # value, low, high
-    ends = (value, value - half, value + half * (1.0 + skew)) if verdict == TRUSTED else (math.nan,) * 3
+    skews = law == "constant" and (values.min() > 0.0 or values.max() < 0.0)
+    longer = half * (1.0 + 2.0 * math.sqrt(variance) / abs(float(values.mean()))) if skews else half
+    below, above = (half, longer) if values.mean() > 0.0 else (longer, half)
+    ends = (value, value - below, value + above) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / n_left, shares)
 
 

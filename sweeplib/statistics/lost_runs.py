@@ -76,15 +76,17 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
 
 
 def sample_of(
-    values: xr.DataArray, ds: xr.Dataset, max_lost: float = MOST_LOST, *, of_means: bool = True
+    values: xr.DataArray, ds: xr.Dataset, max_lost: float = MOST_LOST, *, of_means: bool = True, infinite: bool = False
 ) -> xr.DataArray:
     """Return the values that count in statistics over `seed`: NaN for all seeds where too many runs have none.
 
     values : of the runs of the dataset, over `seed`. A run is lost where it has no finite value.
     of_means : whether the statistics are means, which are NaN from where any run diverged on (`unless_lost`).
+    infinite : whether infinite values count, as they do in medians; a mean has none where any value is infinite.
     """
     run = has_run(ds)
-    return unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds) if of_means else None)
+    sample = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds) if of_means else None)
+    return sample if infinite or not of_means else sample.where(~xr.ufuncs.isinf(sample).any("seed"))
 
 
 def unless_lost(

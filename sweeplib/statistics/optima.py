@@ -216,7 +216,7 @@ class MeanCurve:
         tangent, parts = self.tangent(at), self.points.parts
         weights = tangent.value_weights
         freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
-        at_edge = bool(np.isclose(self.x[[0, -1]], at, rtol=1e-9).any())
+        at_edge = bool(np.isclose(self.x[[0, -1]], at, rtol=1e-9, atol=0.0).any())
         form = float(np.hypot(tangent.value_form, np.sqrt(weights**2 @ self.hidden)))
         return LeastValue(tangent.value, parts @ weights, form, freedom, at_edge)
 
@@ -226,7 +226,7 @@ class MeanCurve:
         if self.of_logarithms:
             value = float(np.exp(value))
             error *= value
-        skewness = float(np.sum(least.parts**3)) / max(least.error, TINY) ** 3
+        skewness = float(np.sum(least.parts**3)) / max(least.error, self.smooth.tiny) ** 3
         # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
         with np.errstate(over="ignore"):
             low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)

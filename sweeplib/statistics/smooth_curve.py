@@ -119,11 +119,13 @@ class SmoothCurve:
     ) -> None:  # fmt: skip
         self.x, self.values, self.of_logarithms = x, values, of_logarithms
         self._shapes = SHAPES_OF_LEVELS if with_shared else SHAPES_OF_SLOPES
-        self._errors, self.freedom = errors_of_differences(parts)
+        # values have units, their logarithms have none
+        self.tiny = TINY * (1.0 if of_logarithms else float(np.abs(values).max()) or 1.0)
+        self._errors, self.freedom = errors_of_differences(parts, self.tiny)
         # what errors of a level have beyond those of differences: by it alone values would be weighted by chance
         self._shared = parts.T @ parts - self._errors
         if with_shared:
-            self.freedom = freedom_of_levels(parts)
+            self.freedom = freedom_of_levels(parts, self.tiny)
         if variances is not None:
             self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
@@ -150,7 +152,7 @@ class SmoothCurve:
         if reciprocal:
             y = -np.exp(-values - 0.5 * np.diag(self._errors))  # the mean of reciprocals is too large
             slopes = np.exp(-self._smoothed)
-        scale = max(float(y.std()), TINY)
+        scale = max(float(y.std()), self.tiny)
         return _Chart(logarithmic, reciprocal, (y - y.mean()) / scale, float(y.mean()), scale, slopes / scale)
 
     @cached_property
@@ -292,7 +294,7 @@ class SmoothCurve:
         shared = np.sum(directions @ self._shared * directions, axis=2)
         variance = np.maximum(variance + shared, ROUNDING * prior)
         response = level - self.values.mean()
-        response = np.where(self._reciprocal, -np.exp(-response), response)
+        response = np.where(self._reciprocal, -np.exp(np.where(self._reciprocal, -response, 0.0)), response)
         apart = mean - (response - self._middle) / self._scale
         return np.asarray(self._weights @ scipy.special.stdtr(self.freedom, apart / np.sqrt(variance)))
 

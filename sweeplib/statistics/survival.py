@@ -128,19 +128,21 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
     return sample.times[last], curve, low, high
 
 
-def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return the Kaplan-Meier fraction that exited by the last observed time, and the equivalent number of runs.
+def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """Return the Kaplan-Meier fraction that exited by the last observed time, an equivalent number of runs, those left.
 
     Of cells with n runs each (..., n), as `medians`. The equivalent number is that of uncensored runs whose fraction
     has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if all runs without an exit were
-    observed up to the same time.
+    observed up to the same time. Otherwise it says nothing of what happens after the last exit, until which the curve
+    has a variance: left is the number of runs that were seen to the last time without an exit, infinite if no run was
+    stopped before, or none is left.
     """
     statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(PassageSamples.of(*cells))), exit_, end, used)
-    return statistics[0], statistics[1]
+    return statistics[0], statistics[1], statistics[2]
 
 
-def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
-    """Return the fractions (cells,) that exited, and the equivalent numbers (cells,) of uncensored runs.
+def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array, Array]:
+    """Return the fractions (cells,) that exited, the equivalent numbers (cells,) of uncensored runs, and those left.
 
     By Greenwood's variance the number is n = (1 − S)/(S G) at the surviving fraction S; without an exit it is that of
     the runs seen to the latest end. Where no run is left, S = 0, the number is 0/0: its limit is 1 over the product of
@@ -156,7 +158,10 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
         by_variance = (1.0 - surviving) / (surviving * greenwood)
     equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, _number_at_zero(sample), by_variance))
-    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan)
+    unexited = used & ~exits
+    left = (unexited & (times >= latest[:, None])).sum(1)
+    left = np.where((left > 0) & (left < unexited.sum(1)), left, np.inf)
+    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan), left
 
 
 def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
@@ -165,12 +170,16 @@ def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: 
     observations (n,) : first passages where `reached`, else ends.
     They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
     without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
-    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).
+    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon); without an
+    exit before it they are the horizon, to the last bit.
     """
     valid = ~np.isnan(observations)
     times, exits = np.minimum(observations[valid], horizon), reached[valid]
     n = len(times)
     values = np.full(len(observations), np.nan)
+    if not (exits & (times < horizon)).any():
+        values[valid] = horizon
+        return values
     if n < 2 or (exits | (times >= horizon)).all():
         values[valid] = times
         return values

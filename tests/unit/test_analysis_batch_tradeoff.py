@@ -24,7 +24,7 @@ def test_the_power_of_the_batch_size_is_found(slope):
 
 def test_steps_and_samples_are_means():
     ds = giant_steps_dataset()
-    found = analysis(ds, resamples=20)
+    found = analysis(ds, resamples=40)
     np.testing.assert_allclose(found.steps, ds.exit_steps.mean("seed"))
     np.testing.assert_allclose(found.samples, (ds.exit_steps * ds.batch_size).mean("seed"))
     np.testing.assert_allclose(found.samples_error, found.steps_error * ds.batch_size)
@@ -32,7 +32,7 @@ def test_steps_and_samples_are_means():
 
 def test_samples_that_are_used_again_count_once():
     ds = giant_steps_dataset()
-    found = analysis(ds.assign_attrs(repeats=4), resamples=20)
+    found = analysis(ds.assign_attrs(repeats=4), resamples=40)
     np.testing.assert_allclose(found.samples, (ds.exit_steps * ds.batch_size).mean("seed") / 4)
 
 
@@ -40,7 +40,7 @@ def test_the_last_batch_of_a_pass_may_be_smaller():
     """A training set of 100 samples is a parameter `samples`, as one of the variables is called."""
     ds = giant_steps_dataset().assign_attrs(samples=100, sampling="epochs")
     ds = ds.isel(batch_size=slice(3)).assign_coords(batch_size=[1, 16, 64])
-    found = analysis(ds, resamples=20)
+    found = analysis(ds, resamples=40)
     a_step = (found.samples / found.steps).transpose("batch_size", ...).values.reshape(3, -1)
     np.testing.assert_allclose(a_step, np.broadcast_to([[1], [100 / 7], [50]], a_step.shape))
     with pytest.raises(InputError, match="an axis has the name of a variable of batch_tradeoff; got 'samples'"):
@@ -53,7 +53,7 @@ def test_the_fit_can_end_before_a_bend():
     bent = ds.assign(exit_steps=ds.exit_steps.clip(min=500.0).assign_attrs(ds.exit_steps.attrs))
     np.testing.assert_allclose(analysis(bent, largest_batch=10.0, resamples=100).exponent, -1.0, atol=0.05)
     assert (analysis(bent, resamples=100).exponent > -0.6).all()
-    assert analysis(bent, largest_batch=1.0, resamples=20).exponent.isnull().all()
+    assert analysis(bent, largest_batch=1.0, resamples=40).exponent.isnull().all()
 
 
 @pytest.mark.rest
@@ -78,10 +78,10 @@ def test_censored_and_lost_batch_sizes_are_left_out():
 @pytest.mark.rest
 def test_nothing_is_known_if_no_run_exits_or_one_seed_runs():
     ds = giant_steps_dataset()
-    found = analysis(ds.assign(exit_steps=ds.exit_steps.where(False)), resamples=20)
+    found = analysis(ds.assign(exit_steps=ds.exit_steps.where(False)), resamples=40)
     assert found.steps.isnull().all()
     assert found.exponent.isnull().all()
-    one = analysis(giant_steps_dataset(seeds=1), resamples=20)
+    one = analysis(giant_steps_dataset(seeds=1), resamples=40)
     assert one.steps.notnull().all()
     assert one.steps_error.isnull().all()
     assert one.exponent.isnull().all()

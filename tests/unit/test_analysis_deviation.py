@@ -58,7 +58,7 @@ def test_a_comparison_needs_a_time_after_the_start(name):
 
 def test_points_and_a_fit_of_other_options_are_not_one_figure():
     ds = sweep_dataset(seeds=3, Delta=[0.0], dynamics=["sgd_chain", "ode"])
-    results = {"deviation": deviation(ds, until=0.3), "deviation_scaling": scaling(ds, resamples=20)}
+    results = {"deviation": deviation(ds, until=0.3), "deviation_scaling": scaling(ds, resamples=40)}
     with pytest.raises(InputError, match=r"until: its points and its fit are of other options; got \[0.3, "):
         FIGURES["deviation"](ds, results)
 

@@ -57,7 +57,7 @@ def test_a_sum_without_noise_is_found():
 def test_steps_and_widths():
     """ε = γ/(pd) at fixed d, with the terms p and ε: the bound √(1/N ∨ ε)."""
     ds = deviations(lambda gamma, p, d: p**-0.8 + 3.0 * (gamma / (p * d)) ** 0.5, gamma=[0.1, 1, 10], d=[5], noise=0.0)
-    found = analysis.deviation_sum(ds, terms=["p", "coupling"], resamples=20).squeeze()
+    found = analysis.deviation_sum(ds, terms=["p", "coupling"], resamples=40).squeeze()
     np.testing.assert_allclose(found.risk_exponent, [-0.8, 0.5], rtol=1e-6)
     assert found.exponent_theory.values.tolist() == [-0.5, 0.5]
 
@@ -102,10 +102,10 @@ def test_points_that_were_not_run_are_left_out():
     """A cross of the grid is enough, of a row the sum is unknown."""
     ds = deviations(both(), noise=0.0)
     cross = (ds.p == 4) | (ds.d == 16)
-    found = analysis.deviation_sum(ds.assign(status=ds.status.where(cross, 0).astype(np.uint8)), resamples=20).squeeze()
+    found = analysis.deviation_sum(ds.assign(status=ds.status.where(cross, 0).astype(np.uint8)), resamples=40).squeeze()
     np.testing.assert_allclose(found.risk_exponent, list(TRUTH.values()), rtol=1e-5)
     row = ds.assign(status=ds.status.where(ds.p == 4, 0).astype(np.uint8))
-    assert analysis.deviation_sum(row, resamples=20).risk_exponent.isnull().all()
+    assert analysis.deviation_sum(row, resamples=40).risk_exponent.isnull().all()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_variables_on_one_axis_have_no_sum():
 def test_the_line_figure_draws_the_fit_through_the_points():
     """A line of the fit for each width, whose points are not joined, with the mark of the width in the legend."""
     ds = deviations(both(), p=[4, 16, 64]).squeeze("experiment")
-    found = analysis.deviation_sum(ds, terms=["p", "d"], resamples=20)
+    found = analysis.deviation_sum(ds, terms=["p", "d"], resamples=40)
     drawing = FIGURES["line"](
         ds, {"deviation_sum": found}, y="deviation_sum.risk_sup_deviation", x="d", hue="p", guide=-0.5
     )
@@ -159,7 +159,7 @@ def test_intervals_cover_for_strong_and_weak_terms(scatter):
         known = found.where(found.risk_exponent.notnull().all("variable"), drop=True)
         for name, covered in coverage(known).items():
             assert 0.89 < covered < 0.995, (A, name)
-    absent = fitted(both(A=0.0), resamples=20, experiments=300, scatter=scatter).risk_exponent.sel(variable="p")
+    absent = fitted(both(A=0.0), resamples=40, experiments=300, scatter=scatter).risk_exponent.sel(variable="p")
     assert float(absent.notnull().mean()) < 0.1
 
 

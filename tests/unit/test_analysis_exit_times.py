@@ -199,7 +199,7 @@ def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monk
     end = rng.choice([2.0, 5.0, 10.0, np.inf], exit_.shape)
     exit_ = np.where(exit_ <= end, exit_, np.nan)
     used = rng.random(exit_.shape) > 0.2
-    found, (fractions, worth) = medians(exit_, end, used, 0.95), fractions_exited(exit_, end, used)
+    found, (fractions, worth, _) = medians(exit_, end, used, 0.95), fractions_exited(exit_, end, used)
     for cell in np.ndindex(20, 10):
         exits, ends = exit_[cell][used[cell]], end[cell][used[cell]]
         if not np.isfinite(exits).any():

@@ -5,6 +5,8 @@ import pytest
 from scipy.stats import linregress, t
 
 from sweeplib import analysis
+from sweeplib.analysis import ANALYSES
+from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import PointErrors, Resampling, resampling_of, seed_weights
 from sweeplib.statistics.fits import line_fit, misfit, power_of
 from sweeplib.statistics.sums_of_powers import sum_of_powers
@@ -126,3 +128,17 @@ def test_a_sum_of_one_power_has_the_interval_of_that_power(seeds):
         power, total = power_of(values, x, resampling), sum_of_powers(values, np.log(x)[None], resampling)
         ratios.append(float(total.high[0] - total.low[0]) / (power.high - power.low))
     assert 0.8 < np.exp(np.mean(np.log(ratios))) < 1.25
+
+
+@pytest.mark.parametrize(
+    ("options", "fewest"), [({"resamples": 39}, 40), ({"confidence": 0.9999}, 20_000), ({"resamples": 40}, None)]
+)
+def test_ends_of_intervals_are_not_the_extreme_draws(options: dict[str, float], fewest: int | None) -> None:
+    """One draw was an interval of no width; of 2000 the interval of .9999 was narrower than that of .999 should be."""
+    for name in ("batch_tradeoff", "deviation_scaling", "sample_complexity"):
+        if fewest is None:
+            assert ANALYSES[name].check(options)["resamples"] == options["resamples"]
+            continue
+        with pytest.raises(InputError, match=f"{fewest} or more") as error:
+            ANALYSES[name].check(options)
+        assert error.value.key == "resamples"

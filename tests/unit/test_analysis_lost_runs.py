@@ -6,6 +6,7 @@ import xarray as xr
 
 from sweeplib import analysis
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.analysis.kit.seed_values import curves_along
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.pictures import figures
@@ -197,6 +198,18 @@ def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
         assert np.isfinite(found).all(others).values.tolist() == known
         assert np.isfinite(found).any(others).values.tolist() == known
     assert np.isfinite(analysis.averages(ds).risk.sel(dynamics="ode")).all()
+
+
+def test_a_point_with_an_infinite_value_has_no_mean_but_a_median() -> None:
+    """One run of 64 is lost, fewer than may be: curves went through the mean of the others, averages were infinite."""
+    ds = sweep_dataset(ratios=np.linspace(0.2, 0.7, 6), d=[300], Delta=[0.0], seeds=64, dynamics=["sgd"], derived=False)
+    ds = ds.assign(risk=ds.risk.where((ds.seed != 5) | (ds.gamma != ds.gamma[2]), np.inf))
+    known = [True, True, False, True, True, True]
+    mean = analysis.averages(ds).isel(time=-1).squeeze()
+    for name in ("risk", "risk_low", "risk_error"):
+        assert mean[name].notnull().values.tolist() == known
+    assert curves_along(ds, "risk").values.notnull().any("seed").squeeze().values.tolist() == known
+    assert np.isfinite(analysis.averages(ds, statistic="median").risk).all()
 
 
 @pytest.mark.rest

@@ -132,6 +132,21 @@ def test_a_level_is_passed_never_or_twice():
         assert one.low < place < one.high
 
 
+@pytest.mark.parametrize("power", [-60, 40])
+def test_places_do_not_depend_on_units(power: int) -> None:
+    """Of values below 10⁻¹² errors were nothing, a quarter of the width; of an axis below 10⁻⁸ all were ends."""
+    x, noise, unit = np.geomspace(0.1, 6.4, 7), 0.5 * RNG(1).standard_normal((16, 7)), 2.0**power
+    for mean in (np.log(x) + 0.3, np.log(x) ** 2 - 0.5):
+        curve, other = (MeanCurve((mean + noise) * factor, x) for factor in (1.0, unit))
+        assert other.crossings(0.0, 0.95) == curve.crossings(0.0, 0.95)
+        least, of_other = curve.optimum(0.95), other.optimum(0.95)
+        assert of_other[:3] + of_other[6:] == least[:3] + least[6:]
+        assert of_other[3:6] == pytest.approx(np.multiply(least[3:6], unit), rel=1e-12)
+    elsewhere = MeanCurve(mean + noise, x * unit).optimum(0.95)
+    assert elsewhere[:3] == pytest.approx(np.multiply(least[:3], unit), rel=1e-6)
+    assert not elsewhere.at_end and elsewhere.at_edge == least.at_edge
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(("first", "last"), [(0.05, 0.5), (0.5, 0.05)])
 def test_intervals_of_the_crossing_of_a_mean_of_shared_runs_cover(first, last):

@@ -31,10 +31,10 @@ def exits(law: int, offset: float, amplitude: float, *, d=DIMENSIONS, seeds=64, 
 def test_the_law_of_a_known_growth_is_found(law, offset, amplitude):
     """Ten samples each: a constant is classified as a law of two parameters in 16 % of cases, 6 times once in 300."""
     found = [
-        analysis(exits(law, offset, amplitude, random_seed=seed), resamples=20).squeeze().best_law for seed in range(10)
+        analysis(exits(law, offset, amplitude, random_seed=seed), resamples=40).squeeze().best_law for seed in range(10)
     ]
     assert np.sum(np.array(found) == law) > 4
-    fitted = analysis(exits(law, offset, amplitude), resamples=20).squeeze().sel(law=law)
+    fitted = analysis(exits(law, offset, amplitude), resamples=40).squeeze().sel(law=law)
     last = float(growth(law, np.array([1e5]))[0])
     assert float(fitted.law_offset + fitted.law_amplitude * last) == pytest.approx(offset + amplitude * last, rel=0.15)
 
@@ -61,7 +61,7 @@ def test_intervals_of_the_exponent_cover():
 
 def test_steps_over_d_are_the_means():
     ds = exits(1, 7.0, 0.0)
-    found = analysis(ds, resamples=20).squeeze()
+    found = analysis(ds, resamples=40).squeeze()
     np.testing.assert_allclose(found.steps_over_d, (ds.exit_steps / ds.d).mean("seed").squeeze())
     np.testing.assert_allclose(found.steps_over_d_error, (ds.exit_steps / ds.d).std("seed", ddof=1).squeeze() / 8)
 
@@ -71,7 +71,7 @@ def test_censored_dimensions_are_left_out():
     late = ds.d == 100_000
     ds["exit_steps"] = ds.exit_steps.where(~late | (ds.seed > 10))
     ds["end_steps"] = ds.end_steps.where(~late | (ds.seed > 10), 5e5)
-    found = analysis(ds, resamples=20).squeeze()
+    found = analysis(ds, resamples=40).squeeze()
     assert found.steps_over_d.sel(d=100_000).isnull()
     assert found.steps_over_d.sel(d=30_000).notnull()
     assert found.exponent.notnull()
@@ -106,7 +106,7 @@ PAIRS = [
 def test_the_information_exponent_is_that_of_the_pair(student, teacher, expected):
     """The exponent is not the teacher's: for h₂ + h₃ an odd student has 3, not 2; for erf a cubic one has 3, not 1."""
     fields = {"activation": student} | ({"teacher_activation": teacher} if teacher else {})
-    found = analysis(exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4).assign_coords(fields), resamples=20)
+    found = analysis(exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4).assign_coords(fields), resamples=40)
     np.testing.assert_equal(found.information_exponent.item(), expected)
 
 
@@ -135,7 +135,7 @@ def test_units_off_the_sphere_see_lower_orders():
     ds = exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4)
 
     def exponent(**fields):
-        return analysis(ds.assign_coords(fields), resamples=20).information_exponent.item()
+        return analysis(ds.assign_coords(fields), resamples=40).information_exponent.item()
 
     assert exponent(activation="he3", teacher_activation="erf", spherical=True) == 3
     assert exponent(activation="he3", teacher_activation="erf", spherical=False) == 1
@@ -168,7 +168,7 @@ def test_a_law_is_expected_where_starts_widths_and_rates_scale(change, expected)
     ds = ds.squeeze("gamma_ratio", drop=True).assign_coords(
         {name: value(ds.d.astype(float)) if callable(value) else value for name, value in fields.items()}
     )
-    found = analysis(ds, resamples=20)
+    found = analysis(ds, resamples=40)
     np.testing.assert_equal(found.expected_law.item(), expected)
     assert {1, 2, 3, 4} <= set(found["law"].values.tolist())
 
@@ -179,7 +179,7 @@ def test_laws_of_high_information_exponents_are_found(law):
     """Amplitudes with equal contributions of both terms at d = 1000; ten samples, as above."""
     teacher = {"activation": f"he{law}"}
     found = [
-        analysis(exits(law, 5.0, 5.0 / 1000.0 ** (law - 2), random_seed=seed).assign_coords(teacher), resamples=20)
+        analysis(exits(law, 5.0, 5.0 / 1000.0 ** (law - 2), random_seed=seed).assign_coords(teacher), resamples=40)
         for seed in range(10)
     ]
     assert sum(int(one.best_law.item() == law) for one in found) == 10

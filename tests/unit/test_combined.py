@@ -150,13 +150,16 @@ def test_rows_are_matched_by_their_parameters(ds: xr.Dataset, shape: str, droppe
     assert found.sweep.exit_times().sizes["point"] == found.sizes["point"]
 
 
-def test_numbers_of_one_point_that_differ_are_named_by_its_parameters(ds: xr.Dataset) -> None:
-    rows = table(ds, reverse=True)
-    changed = rows.assign(risk=rows.risk + 1e-6 * (rows.seed == 2))
+@pytest.mark.parametrize(("unit", "processor"), [(1.0, MACHINE), (1e-15, "B (numba 1)")])
+def test_numbers_of_one_point_that_differ_are_named_by_its_parameters(
+    unit: float, processor: str, ds: xr.Dataset
+) -> None:
+    rows = table(ds.assign(risk=unit * ds.risk), reverse=True)
+    changed = rows.assign(risk=rows.risk + 1e-3 * unit * (rows.seed == 2)).assign_attrs(processors=processor)
     with pytest.raises(
         InputError, match=r"^risk: other numbers of one case at dynamics=ode, .*gamma=.*seed=2, time=0.0"
     ):
-        sweeplib.combine(ds, changed)
+        sweeplib.combine(ds.assign(risk=unit * ds.risk), changed)
 
 
 def test_statuses_are_known_without_attributes(ds: xr.Dataset) -> None:

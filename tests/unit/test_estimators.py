@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from sweeplib.analysis.kit.passages import Passages
 from sweeplib.statistics.estimators import (
     Estimator,
     Fraction,
@@ -135,9 +136,38 @@ def test_fractions_are_covered_at_every_probability() -> None:
 def test_seeds_without_a_value_do_not_count() -> None:
     values = np.random.default_rng(2).lognormal(size=(3, 20))
     gaps = np.concatenate([values, np.full((3, 5), np.nan)], axis=1)[:, np.random.default_rng(3).permutation(25)]
-    for estimator in (Mean(), Quantile(0.5), Fraction(1.0), RestrictedMean(xr.DataArray(2.0))):
+    exits = xr.DataArray((values < 2.0).sum(1), dims="sample")
+    for estimator in (Mean(), Quantile(0.5), Fraction(1.0), RestrictedMean(xr.DataArray(2.0), exits)):
         for found, expected in zip(estimator(over_seeds(gaps), 0.9), estimator(over_seeds(values), 0.9), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [0.3, 0.7, 7.1])
+@pytest.mark.parametrize("runs", [3, 5, 64])
+def test_a_mean_without_an_exit_is_not_certain_where_runs_were_stopped_early(runs: int, horizon: float) -> None:
+    """Rounded pseudo-values a hair below the horizon were counted as exits that all agree: a width of nothing."""
+    end = over_seeds(np.where(np.arange(runs) < runs // 2, 0.37, 1.0)[None] * horizon)
+    seen = xr.ones_like(end, bool)
+    _, low, high = Passages(end * np.nan, end, seen, ~seen, xr.DataArray([False], dims="sample")).mean(0.95)
+    assert float(high[0]) == horizon
+    # so many exits at the time 0 are as rare as the level says
+    assert float(low[0]) == pytest.approx(horizon * max(0.0, 1.0 + np.log(0.025) / runs))
+
+
+@pytest.mark.parametrize("left", [2, 16])
+def test_a_fraction_says_what_few_runs_to_the_end_leave_open(left: int) -> None:
+    """1500 cells of 16 exponential exits; where all but two are stopped at .1, .16 of the upper ends were too low."""
+    time = np.random.default_rng(left).exponential(size=(1500, 16))
+    stop = np.where(np.arange(16) < 16 - left, 0.1, 1.0)
+    exit_, end = over_seeds(np.where(time <= stop, time, np.nan)), over_seeds(np.minimum(time, stop))
+    seen = xr.ones_like(end, bool)
+    sample = Passages(exit_, end, seen, exit_.notnull(), xr.DataArray(np.zeros(1500, bool), dims="sample"))
+    value, low, high = sample.fraction(0.95)
+    truth = 1.0 - np.exp(-sample.horizon.clip(max=1.0))
+    assert float((high < truth).mean()) < 0.025 + 3.0 * np.sqrt(0.025 / 1500)
+    if left == 16:
+        for ends in zip((low, high), proportion_interval(value, xr.full_like(value, 16.0), 0.95), strict=True):
+            np.testing.assert_allclose(*ends, rtol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [Mean(), Quantile(0.5)])

@@ -14,7 +14,7 @@ from sweeplib.analysis.answers.proposers.extrapolation import LimitAlongAxis
 from sweeplib.config import from_mapping
 from sweeplib.contracts.datasets import sweep_dataset
 from sweeplib.engine.design.questions import Question
-from sweeplib.engine.status import STATUS_LABELS
+from sweeplib.engine.status import STATUS_LABELS, Status
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.statistics.extrapolation import extrapolated
@@ -101,16 +101,30 @@ def test_a_power_is_the_exponent_and_a_quantity_over_a_power_has_less() -> None:
     assert (whole.limit_low < whole.limit).all()
 
 
+@pytest.mark.parametrize("lost", [0, 4])
 @pytest.mark.parametrize("of", ["exit_steps", "risk"])
-def test_starts_that_points_share_do_not_average_out(of: str) -> None:
-    """Twelve equal points are as uncertain as one; with independent errors the interval was a quarter of this."""
+def test_starts_that_points_share_do_not_average_out(of: str, lost: int) -> None:
+    """Twelve equal points are as uncertain as one; with independent errors the interval was a quarter of this.
+
+    They were taken for independent exits where more runs are lost than `max_lost` of other analyses lets pass.
+    """
     ds = SyntheticSweep(lambda gamma: 10.0, dict.fromkeys(np.geomspace(1.0, 1000.0, 12), 32), asked()).dataset()
+    ds["status"].loc[{"seed": range(lost)}] = Status.failed
     for name in ("exit_steps", "end_steps", "exit_time", "end_time"):
         ds[name].values[:] = ds[name].values[:, :1]
+        ds[name].loc[{"seed": range(lost)}] = np.nan
     ds = ds.assign(risk=ds.exit_steps.rename(threshold="time").assign_coords(time=[1.0]))
-    found = analysis.extrapolation(ds, axis="gamma", of=of).squeeze()
-    error = ds.exit_steps.isel(gamma=0).std("seed", ddof=1).item() / np.sqrt(32)
+    found = analysis.extrapolation(ds, axis="gamma", of=of, max_lost=0.2).squeeze()
+    error = ds.exit_steps.isel(gamma=0).std("seed", ddof=1).item() / np.sqrt(32 - lost)
     assert 0.5 * float(found.limit_high - found.limit_low) > 1.9 * error
+
+
+def test_errors_of_points_without_parts_of_seeds_are_independent() -> None:
+    x, values, errors = np.geomspace(1.0, 100.0, 8), np.ones(8), np.array([0.1] * 7 + [0.3])
+    alone, without = (
+        extrapolated(x, values, errors, 3.0, "constant", 0.5, 0.95, parts) for parts in (np.eye(8), np.zeros((8, 8)))
+    )
+    assert without[:3] == pytest.approx(alone[:3])
 
 
 def test_a_limit_of_few_skewed_values_is_not_too_often_above_its_interval() -> None:
@@ -119,6 +133,8 @@ def test_a_limit_of_few_skewed_values_is_not_too_often_above_its_interval() -> N
     means, errors = values.mean(axis=2), values.std(axis=2, ddof=1) / np.sqrt(8.0)
     limits = [extrapolated(x, *given, 7.0, "constant", 0.5, 0.95) for given in zip(means, errors, strict=True)]
     assert sum(limit.high < 1.0 for limit in limits) <= 33
+    mirrored = extrapolated(x, -means[0], errors[0], 7.0, "constant", 0.5, 0.95)
+    assert (-mirrored.value, -mirrored.high, -mirrored.low) == pytest.approx(limits[0][:3])
 
 
 def config(**question: Any) -> dict[str, Any]:

@@ -153,10 +153,12 @@ def _refuse_differences(
 
     name : of the variable. exact : whether all bits must be the same, as on one type of processor.
     """
-    tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
     if first.dtype.kind != "f":
         same = first == second
     else:
+        # what cancels is known to a part of the largest number
+        largest = float(np.max(abs(first.values), initial=0.0, where=np.isfinite(first.values)))
+        tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12 * largest)
         same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), first, second)
     wrong = (mask & ~same).transpose(*first.dims)
     if not bool(wrong.any()):

@@ -6,6 +6,7 @@ The meaning is the description of the type: `Annotated[int, Field(ge=1, descript
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -56,7 +57,8 @@ def checked_options(
 
     The options are the parameters of `function` after its first `arguments` ones, with the types of its annotations. An
     option without an annotation, or with one that cannot be evaluated, takes any value. InputError, with the option as
-    key, for an unknown name or a value of another type; `kind` names the option in words: "option of the analysis 'x'".
+    key, for an unknown name or a value of another type, and for so few resamples that an interval ends at the extreme
+    ones; `kind` names the option in words: "option of the analysis 'x'".
     """
     parameters = list(inspect.signature(function).parameters.values())[arguments:]
     named = {parameter.name: parameter for parameter in parameters}
@@ -65,7 +67,19 @@ def checked_options(
             raise InputError(f"unknown {kind}", key=key, value=key, choices=named)
         _check(key, value, function, kind)
     defaults = {name: p.default for name, p in named.items() if p.default is not inspect.Parameter.empty}
-    return defaults | dict(options)
+    complete = defaults | dict(options)
+    match complete:
+        case {"resamples": int(resamples), "confidence": float(confidence)}:
+            _need_draws(resamples, confidence)
+    return complete
+
+
+def _need_draws(resamples: int, confidence: float) -> None:
+    """Raise InputError for so few draws that less than one is expected beyond an end of an interval."""
+    fewest = math.ceil(2.0 / (1.0 - confidence) - 1e-6)  # rounded
+    if resamples < fewest:
+        expected = f"{fewest} or more for intervals of the confidence {confidence:g}"
+        raise InputError("too few draws", key="resamples", value=resamples, expected=expected)
 
 
 def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:

@@ -84,7 +84,8 @@ class Passages:
 
     def mean(self, confidence: float) -> Estimate:
         """Return the mean of min(first passage, horizon) and its interval."""
-        value, *ends = RestrictedMean(self.horizon)(self.restricted, confidence)
+        exits = (self.reached & (self.exit < self.horizon)).sum("seed")
+        value, *ends = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
         return Estimate(value, *(end.where(self._are_enough) for end in ends))
 
     def mean_error(self) -> xr.DataArray:
@@ -106,11 +107,16 @@ class Passages:
         """Return the Kaplan-Meier fraction at the last observed time, and its interval by Clopper and Pearson.
 
         The interval is that of as many runs without censoring as have the same variance (`fractions_exited`): their
-        number need not be whole. No interval for fewer than FEWEST_SEEDS runs.
+        number need not be whole. The upper end is at least that of the few that are left where others were stopped
+        before. No interval for fewer than FEWEST_SEEDS runs.
         """
-        passed, equivalent = self._over_seeds(fractions_exited, 2)
+        passed, equivalent, left = self._over_seeds(fractions_exited, 3)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
-        return Estimate(passed, *(end.where(enough) for end in proportion_interval(passed, equivalent, confidence)))
+        low, high = proportion_interval(passed, equivalent, confidence)
+        # none of k exits with a probability of the tail if each does with 1 − tail^(1/k)
+        stays = (0.5 * (1.0 - confidence)) ** (1.0 / left)
+        high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * stays)
+        return Estimate(passed, low.where(enough), high.where(enough))
 
     def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:
         """Return the numbers a cell that a statistic of (exit, end, used), each (..., seeds), returns.

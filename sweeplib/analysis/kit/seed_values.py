@@ -155,7 +155,7 @@ def curves_along(
     values = values_of(ds, of)
     if "time" in values.dims:
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
-    return Curves.complete(sample_of(values.where(np.isfinite(values)), ds, max_lost), ds[axis].astype(float), axis)
+    return Curves.complete(sample_of(values, ds, max_lost), ds[axis].astype(float), axis)
 
 
 def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:
