@@ -57,6 +57,19 @@ def bars(axes):
     return [np.array([part[:, 1] for part in box.lines[2][0].get_segments()]) for box in axes.containers]
 
 
+def test_an_infinite_end_of_an_interval_is_a_bar_to_the_edge(ds, analyses):
+    """It was drawn as no bar at all: the median of few exits looked certain where it is least so."""
+    exits = analyses["exit_times"].copy(deep=True)
+    exits["exit_steps_median_high"][:] = np.inf
+    where, y = ONE, "exit_times.exit_steps_median"
+    versions = analyses["exit_times"], exits
+    before, after = (line(ds, {"exit_times": each}, y=y, where=where).axes[0] for each in versions)
+    [known] = points(after)
+    assert [tuple(arrow.xyann) for arrow in after.texts if arrow.get_gid() == "endless"] == list(map(tuple, known))
+    assert {arrow.xy[1] for arrow in after.texts if arrow.get_gid() == "endless"} == {1}
+    assert not any(arrow.get_gid() == "endless" for arrow in before.texts)
+
+
 def texts(drawing):
     found = (text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text")))
     return [" ".join(text.split()) for text in found]

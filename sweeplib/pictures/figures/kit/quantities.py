@@ -215,14 +215,10 @@ def bound_side(variable: xr.DataArray) -> str:
 
 
 def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty.
-
-    NaN where an end of the interval is infinite.
-    """
+    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty."""
     middle = data[variable].values
     if f"{variable}_low" in data:
-        low, high = (data[f"{variable}{end}"].values for end in ("_low", "_high"))
-        return middle - np.where(np.isinf(low), np.nan, low), np.where(np.isinf(high), np.nan, high) - middle
+        return middle - data[f"{variable}_low"].values, data[f"{variable}_high"].values - middle
     if f"{variable}_error" in data:
         return (error := data[f"{variable}_error"].values), error
     return None
