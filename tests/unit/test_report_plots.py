@@ -20,7 +20,7 @@ from sweeplib.pictures.report import choices, plots, tables
 from sweeplib.pictures.report.choices import dynamics_looks, is_logarithmic, samples, sequence
 from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.tables import analysis_tables, columns
 from sweeplib.pictures.report.write import different
 from tests.datasets import sweep_dataset
 
@@ -493,3 +493,12 @@ def test_seeds_that_a_point_was_not_given_are_not_among_its_seeds() -> None:
     last = ds.risk.mean("seed").isel(time=-1).to_dataset(name="risk")
     _, values, _ = samples(ds, last, ["risk"], [str(dim) for dim in last.risk.dims], np.ones(2, bool))
     assert sorted((len(point), point.count(None)) for point in values["risk"]) == [(8, 1), (40, 1)]
+
+
+def test_an_infinite_end_of_an_interval_is_not_an_unknown_one():
+    """The page drew no bar for both, so that the median of few exits looked certain."""
+    ends = {"y_low": [-np.inf, 1.0, np.nan], "y_high": [2.0, np.inf, np.nan], "y": [1.0, np.inf, 3.0]}
+    ds = xr.Dataset({name: ("a", values) for name, values in ends.items()}, {"a": [1, 2, 3]})
+    _, low, high, y = columns(ds, ["a"], ends, np.ones(3, bool))
+    assert low.values == ["-Infinity", 1.0, None] and high.values == [2.0, "Infinity", None]
+    assert y.values == [1.0, None, 3.0]

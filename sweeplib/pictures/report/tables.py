@@ -24,6 +24,8 @@ from sweeplib.pictures.report.mathematics import html_label, plain_label, value_
 
 DIGITS = 9
 """The digits of numbers in the page."""
+ENDS, ENDLESS = ("_low", "_high"), {np.inf: "Infinity", -np.inf: "-Infinity"}
+"""The ends of names of ends of intervals, and infinite ones as texts."""
 MOST_CELLS = 150_000
 """The largest number of cells in one table of the page: about a megabyte."""
 
@@ -115,7 +117,9 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray) 
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
         return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
-    numbers = flat.tolist() if flat.dtype.kind in "iu" else rounded(flat)
+    numbers: list[Any] = flat.tolist() if flat.dtype.kind in "iu" else rounded(flat)
+    if name.endswith(ENDS):  # JSON has no infinite number; the script reads these words
+        numbers = [ENDLESS.get(end, number) for end, number in zip(flat.tolist(), numbers, strict=True)]
     return PageColumn(name, plain_label(label), numbers, html=_html(label))
 
 
