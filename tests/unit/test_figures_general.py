@@ -15,9 +15,10 @@ from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import quantity
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
-from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save
+from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save, styled
 from sweeplib.pictures.figures.ratio import ratios
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
@@ -688,3 +689,14 @@ def test_quenched_theory_stands_for_what_is_near_to_it_alone_and_the_legend_says
     for other in (drawn(1.3), drawn(1.05, theories=["noise-corrected"])):
         assert crosses(other)
         assert not [text for text in legend(other) if "without noise" in text]
+
+
+def test_the_texts_of_values_are_the_values():
+    """Whole numbers that are floats were rounded to four digits; two dollars in a text were read as mathematics."""
+    long, short = (value_label(xr.DataArray(value, name="T")) for value in (123456.0, 0.123456))
+    assert long.endswith(" = 123456") and short.endswith(" = 0.1235")
+    axes = mpl.figure.Figure().subplots()
+    with styled():
+        title = axes.set_title(value_label(xr.DataArray(r"$\foo$", name="name")))
+        axes.figure.draw_without_rendering()  # it raised ValueError
+    assert title.get_text() == r"name = \$\foo\$"

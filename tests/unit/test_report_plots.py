@@ -502,3 +502,8 @@ def test_an_infinite_end_of_an_interval_is_not_an_unknown_one():
     _, low, high, y = columns(ds, ["a"], ends, np.ones(3, bool))
     assert low.values == ["-Infinity", 1.0, None] and high.values == [2.0, "Infinity", None]
     assert y.values == [1.0, None, 3.0]
+
+
+def test_values_of_an_axis_that_agree_in_six_digits_have_other_labels():
+    ds = xr.Dataset({"y": ("a", [1.0, 2.0, 3.0])}, {"a": [1.0000001, 1.0000002, 2.0]})
+    assert columns(ds, ["a"], ["y"], np.ones(3, bool))[0].labels == ["1.0000001", "1.0000002", "2"]

@@ -19,7 +19,7 @@ from sweeplib.analysis.kit.rows import Rows, rows_of, spread
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.chart import SCALED
 from sweeplib.pictures.figures.kit.facets import dynamics_where
-from sweeplib.pictures.figures.kit.labels import axis_label, number
+from sweeplib.pictures.figures.kit.labels import MOST_DIGITS, axis_label, digits_apart, number
 from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
@@ -164,7 +164,10 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
         levels = [meanings[level] for level in levels]
         return levels, [level.replace("_", " ") for level in levels]
     name = str(array.name)
-    return levels, [dynamics_label(level) if name == "dynamics" else value_text(level, name) for level in levels]
+    if name == "dynamics":
+        return levels, list(map(dynamics_label, levels))
+    digits = digits_apart(array, MOST_DIGITS)
+    return levels, [value_text(level, name, digits) for level in levels]
 
 
 def rounded(values: np.ndarray, digits: int = DIGITS) -> list[float | None]:

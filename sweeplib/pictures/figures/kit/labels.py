@@ -136,12 +136,16 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
         return str(value)
     if coordinate.name in NAMED:
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
+    if isinstance(value, str):
+        escaped = value.replace("$", r"\$")  # between two dollars matplotlib reads mathematics
+        return f"{symbol(coordinate)} = {escaped}"
     digits = digits_apart(coordinate if among is None else among, digits)
-    rounded = float(f"{value:.{digits}g}") if isinstance(value, float) else value
+    is_fraction = isinstance(value, float) and not (value.is_integer() and abs(value) < 10**MOST_DIGITS)
+    rounded = float(f"{value:.{digits}g}") if is_fraction else value
     if coordinate.attrs.keys() & {"clock", "scale"}:
         return _time_label(coordinate, rounded)
     text = number(rounded, max(digits, MOST_DIGITS))
-    return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+    return f"{symbol(coordinate)} = {text.replace('-', MINUS)}"
 
 
 def row_label(row: xr.DataArray, among: xr.DataArray) -> str:
