@@ -71,6 +71,16 @@ def test_an_infinite_end_of_an_interval_is_a_bar_to_the_edge(ds, analyses):
     assert not any(arrow.get_gid() == "endless" for arrow in before.texts)
 
 
+def test_values_below_zero_have_no_place_on_a_logarithmic_axis(ds, analyses):
+    """A line fell from their neighbours to the bottom of the axes, like a bar."""
+    averages = analyses["averages"].copy(deep=True)
+    averages["risk"][:] = averages["risk"].where(averages["risk"]["gamma_ratio"] > averages["gamma_ratio"][0], -1.0)
+    drawing = line(ds, {"averages": averages}, y="risk", x="gamma_ratio", log_axes=["y"], where=ONE)
+    [drawn] = points(drawing.axes[0])
+    assert (drawn[:, 1] > 0.0).all() and len(drawn) == ds.sizes["gamma_ratio"] - 1
+    assert "no value" in legend(drawing)
+
+
 def texts(drawing):
     found = (text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text")))
     return [" ".join(text.split()) for text in found]
