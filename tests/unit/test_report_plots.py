@@ -22,7 +22,7 @@ from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.tables import analysis_tables, columns
 from sweeplib.pictures.report.write import different
-from tests.datasets import sweep_dataset
+from tests.datasets import sweep_dataset, timed_out
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]
 
@@ -453,7 +453,7 @@ def test_the_distribution_is_that_of_the_figure(ds):
 
 def test_the_distribution_of_equal_values_has_no_tick_that_is_no_number(ds):
     """Its curves have fewer places than runs; the rest of them is NaN."""
-    ds["exit_steps"] = xr.full_like(ds.exit_steps, 3.0).assign_attrs(ds.exit_steps.attrs)
+    ds = ds.assign(exit_steps=xr.full_like(ds.exit_steps, 3.0).assign_attrs(ds.exit_steps.attrs))
     plot = figure_plot("distribution", ds, y="exit_steps")
     assert plot.spec["ticks"]["x"] == [3.0]
     json.dumps(plot.json, allow_nan=False)
@@ -507,3 +507,18 @@ def test_an_infinite_end_of_an_interval_is_not_an_unknown_one():
 def test_values_of_an_axis_that_agree_in_six_digits_have_other_labels():
     ds = xr.Dataset({"y": ("a", [1.0, 2.0, 3.0])}, {"a": [1.0000001, 1.0000002, 2.0]})
     assert columns(ds, ["a"], ["y"], np.ones(3, bool))[0].labels == ["1.0000001", "1.0000002", "2"]
+
+
+def test_each_quantity_has_the_notes_that_explain_it(ds):
+    """Those of the first stayed where a reader chose another one: its arrows had no meaning."""
+    censored = timed_out(ds, 2000.0)
+    exits = {"exit_times": ANALYSES["exit_times"](censored)}
+    declared = FIGURES["exited_fraction"].declared(censored, exits, where={"Delta": 1.0})
+    plot = interactive_plot("exits", declared, censored, exits, {})
+    choice = {each["name"]: each for each in plot.spec["choice"]["y"]}
+    assert choice["exited_fraction"]["bound"] == "cut_short"  # which the picture alone had
+    assert "Arrows: lower bound: runs were out of time." in choice["exited_fraction"]["note"]
+    assert "Arrows: lower bound: runs were out of time." in plot.notes
+    reason = exits["exit_times"]["restricted"].attrs["reason"]
+    assert f"Arrows: {reason}." in choice["exit_steps_mean"]["note"]
+    assert "Arrows" not in choice["exit_steps_median"]["note"]
