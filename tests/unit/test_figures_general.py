@@ -14,6 +14,7 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.labels import value_label
 from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import quantity
@@ -705,6 +706,8 @@ def test_the_texts_of_values_are_the_values():
     """Whole numbers that are floats were rounded to four digits; two dollars in a text were read as mathematics."""
     long, short = (value_label(xr.DataArray(value, name="T")) for value in (123456.0, 0.123456))
     assert long.endswith(" = 123456") and short.endswith(" = 0.1235")
+    axis = xr.DataArray([1.00001, 1.00002], {"T": [1.00001, 1.00002]}, ["T"], name="T")
+    assert Facets({"T": 0}, titled=("T",)).title(xr.Dataset(coords={"T": axis})).endswith("= 1.00001")
     axes = mpl.figure.Figure().subplots()
     with styled():
         title = axes.set_title(value_label(xr.DataArray(r"$\foo$", name="name")))

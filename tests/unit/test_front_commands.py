@@ -501,6 +501,8 @@ def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) ->
     properties = json.loads(Path("schema.json").read_text())["properties"]
     assert set(properties) == {name.removesuffix("_") for name in SweepConfig.model_fields}
     Path("schema.json").write_text('{"title": "another"}')
+    made = Path("new", "folder")  # as other commands make folders that they write into
+    assert invoked("schema", "--directory", str(made)).splitlines()[0] == str(made / "schema.json")
     assert "not a schema of sweeplib" in invoked("schema", status=2)
     assert (Path("README.md").read_text(), Path("schema.json").read_text()) == ("mine", '{"title": "another"}')
 
