@@ -85,6 +85,7 @@ def schema(directory: Path | None, check: bool) -> None:
         for name in stale:
             echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
         raise SystemExit(1 if stale else 0)
+    directory.mkdir(parents=True, exist_ok=True)
     for name in stale:
         (directory / name).write_text(texts[name], encoding="utf-8")
         echo(directory / name)

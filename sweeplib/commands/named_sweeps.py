@@ -74,8 +74,7 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
             writable = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
             problem = writable[0] if writable else others_in_plugin(plugin) or ""
         if problem:
-            above = directory.parent if directory.name else ".."  # of the working folder
-            expected = f"that file, or `{directory / COMPLETE} --results {above}`: its plugins are executed"
+            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
             raise InputError(f"not executed: {problem}", file=directory, key="plugins", value=plugin, expected=expected)
     return plugins
 
@@ -163,7 +162,8 @@ def folder_of(path: Path, overrides: Sequence[str], results: Path) -> Path:
     if not any((path / mark).exists() for mark in MARKS):
         expected = "a sweep's folder, such as results/quickstart, or its YAML file"
         raise InputError("no sweep in this folder", file=path, expected=expected)
-    return path
+    # `.` has no name, which is that of the sweep
+    return path if path.name not in ("", "..") else path.resolve()
 
 
 def compared(paths: Sequence[Path], results: Path, output: Path | None) -> tuple[list[str], Path]:

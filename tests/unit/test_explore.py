@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import sweeplib.accessor  # noqa: F401 - `ds.sweep`
 from sweeplib.analysis import ANALYSES
 from sweeplib.commands.cli import app
-from sweeplib.engine.execution.live.graph import _log_ticks
+from sweeplib.engine.execution.live.graph import COLOURS, ResultCurve, ResultCurves, _bands, _ends, _log_ticks, _points
 from sweeplib.errors import InputError
 from sweeplib.pictures.report.explore import MOST_POINTS, Explored, coloured, curves, horizontal, quantities
 from tests.datasets import sweep_dataset, timed_out, with_outcome
@@ -68,6 +68,36 @@ def test_observables_are_the_averages_of_the_analysis(ds: xr.Dataset) -> None:
     assert 0 < missing == int((ds.gamma_ratio > 1.0).sum()) and said.startswith(
         f"{missing} of {ds.sizes['gamma_ratio']} points"
     )
+
+
+def test_values_that_agree_in_six_digits_have_a_curve_each(ds: xr.Dataset) -> None:
+    """The last of them was drawn under their common text."""
+    close = [1.0000001, 1.0000002, *range(2, ds.sizes["gamma_ratio"])]
+    ds = ds.assign_coords(gamma_ratio=close)
+    found, _ = curves(ds, "exit_steps", "d", "gamma_ratio", middle(ds, "exit_steps", "d", "gamma_ratio"))
+    assert list(found.of)[:3] == ["1.0000001", "1.0000002", "2"] and len(found.of) == len(close)
+
+
+def test_more_curves_than_colours_have_other_markers() -> None:
+    """The ninth looked as the first, in the legend too."""
+    of = {str(at): ResultCurve([1.0], [1.0], [0.5], [2.0], [3]) for at in range(3 * len(COLOURS))}
+    drawn = _points(ResultCurves("x", "y", "", of=of), (-np.inf, np.inf))
+    assert len(set(zip(drawn["colour"], drawn["marker"], strict=True))) == len(of)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_intervals_without_an_end_on_the_axis_go_beyond_all_that_is_drawn(log: bool) -> None:
+    """Bokeh leaves out a bar with an infinite end, or one below zero on a logarithmic axis: the point looked exact."""
+    low, high = [-1.0 if log else -np.inf, 2.0, np.nan], [100.0, np.inf, np.nan]
+    curves = ResultCurves("x", "y", "", of={"": ResultCurve([1.0, 2.0, 3.0], [10.0, 20.0, 30.0], low, high, [3] * 3)})
+    ends = _ends(curves, log)
+    bars = _points(curves, ends)
+    assert (0.0 < ends[0] < 2.0) if log else (-np.inf < ends[0] < 2.0)
+    assert 100.0 < ends[1] < np.inf
+    np.testing.assert_array_equal(bars["from"], [ends[0], 2.0, np.nan])
+    np.testing.assert_array_equal(bars["to"], [100.0, ends[1], np.nan])
+    np.testing.assert_array_equal(bars["high"], high)  # what a reader is told
+    assert _bands(curves, ends)["ys"][0].tolist() == [ends[0], 2.0, ends[1], 100.0]
 
 
 def test_long_axes_are_thinned_and_the_page_says_so() -> None:

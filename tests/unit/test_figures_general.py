@@ -14,10 +14,12 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import quantity
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
-from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save
+from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save, styled
 from sweeplib.pictures.figures.ratio import ratios
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
@@ -55,6 +57,29 @@ def points(axes):
 def bars(axes):
     """Return the lower and upper ends of the error bars of each curve, (curves, points, 2)."""
     return [np.array([part[:, 1] for part in box.lines[2][0].get_segments()]) for box in axes.containers]
+
+
+def test_an_infinite_end_of_an_interval_is_a_bar_to_the_edge(ds, analyses):
+    """It was drawn as no bar at all: the median of few exits looked certain where it is least so."""
+    exits = analyses["exit_times"].copy(deep=True)
+    exits["exit_steps_median_high"][:] = np.inf
+    where, y = ONE, "exit_times.exit_steps_median"
+    versions = analyses["exit_times"], exits
+    before, after = (line(ds, {"exit_times": each}, y=y, where=where).axes[0] for each in versions)
+    [known] = points(after)
+    assert [tuple(arrow.xyann) for arrow in after.texts if arrow.get_gid() == "endless"] == list(map(tuple, known))
+    assert {arrow.xy[1] for arrow in after.texts if arrow.get_gid() == "endless"} == {1}
+    assert not any(arrow.get_gid() == "endless" for arrow in before.texts)
+
+
+def test_values_below_zero_have_no_place_on_a_logarithmic_axis(ds, analyses):
+    """A line fell from their neighbours to the bottom of the axes, like a bar."""
+    averages = analyses["averages"].copy(deep=True)
+    averages["risk"][:] = averages["risk"].where(averages["risk"]["gamma_ratio"] > averages["gamma_ratio"][0], -1.0)
+    drawing = line(ds, {"averages": averages}, y="risk", x="gamma_ratio", log_axes=["y"], where=ONE)
+    [drawn] = points(drawing.axes[0])
+    assert (drawn[:, 1] > 0.0).all() and len(drawn) == ds.sizes["gamma_ratio"] - 1
+    assert "no value" in legend(drawing)
 
 
 def texts(drawing):
@@ -675,3 +700,16 @@ def test_quenched_theory_stands_for_what_is_near_to_it_alone_and_the_legend_says
     for other in (drawn(1.3), drawn(1.05, theories=["noise-corrected"])):
         assert crosses(other)
         assert not [text for text in legend(other) if "without noise" in text]
+
+
+def test_the_texts_of_values_are_the_values():
+    """Whole numbers that are floats were rounded to four digits; two dollars in a text were read as mathematics."""
+    long, short = (value_label(xr.DataArray(value, name="T")) for value in (123456.0, 0.123456))
+    assert long.endswith(" = 123456") and short.endswith(" = 0.1235")
+    axis = xr.DataArray([1.00001, 1.00002], {"T": [1.00001, 1.00002]}, ["T"], name="T")
+    assert Facets({"T": 0}, titled=("T",)).title(xr.Dataset(coords={"T": axis})).endswith("= 1.00001")
+    axes = mpl.figure.Figure().subplots()
+    with styled():
+        title = axes.set_title(value_label(xr.DataArray(r"$\foo$", name="name")))
+        axes.figure.draw_without_rendering()  # it raised ValueError
+    assert title.get_text() == r"name = \$\foo\$"

@@ -7,11 +7,14 @@ import xarray as xr
 from sweeplib import analysis
 from sweeplib.analysis import ANALYSES
 from sweeplib.engine.base.arrays import geometric
+from sweeplib.engine.files.published import Reference
 from sweeplib.errors import InputError
 from sweeplib.networks.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from sweeplib.pictures import figures
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
+from sweeplib.pictures.figures.kit.references import References
 from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.tables import optima_table
 from tests.datasets import sweep_dataset, with_outcome
@@ -322,3 +325,11 @@ def test_crosses_lie_above_floors_of_equal_height(ds):
     crosses, dots = ([line for line in lines if (line.get_marker() == "x") is cross] for cross in (True, False))
     assert min(line.get_zorder() for line in crosses) > max(line.get_zorder() for line in dots)
     assert min(line.get_markersize() for line in crosses) > max(line.get_markersize() for line in dots)
+
+
+def test_a_published_curve_is_drawn_along_x():
+    """Rows in another order were joined in that order, a zigzag."""
+    file = Reference(name="file", source="", columns={"x": (1.0, 3.0, 2.0), "y": (10.0, 30.0, 20.0)}, look="curve")
+    axes = mpl.figure.Figure().subplots()
+    References((file,), "x", "y").draw(axes, xr.Dataset())
+    assert axes.containers[0].lines[0].get_xdata().tolist() == [1.0, 2.0, 3.0]

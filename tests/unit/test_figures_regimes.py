@@ -8,7 +8,7 @@ from sweeplib.analysis.regimes import MEASURES
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.phase_diagram import LOOKS
+from sweeplib.pictures.figures.phase_diagram import LOOKS, _exponents
 
 diagram = FIGURES["phase_diagram"]
 
@@ -80,3 +80,12 @@ def test_other_axes_need_a_value(ds):
 def test_without_the_exponents_there_is_no_diagram(ds):
     with pytest.raises(InputError, match="not an axis of this sweep; got 'delta'"):
         diagram(ds.rename(delta="first"))
+
+
+def test_measured_exponents_lie_within_the_axes(found):
+    """Those far below all of theory were outside, in silence."""
+    name = next(iter(MEASURES))
+    exponents = found[f"{name}_exponent"]
+    low = found.assign({f"{name}_exponent": exponents.where(exponents > exponents.min(), -3.0)})
+    assert _exponents(low.assign_attrs(found.attrs), name).limits[0] < -3.0
+    assert _exponents(found, name).limits[0] > -1.0

@@ -24,6 +24,7 @@ from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline, undecided_ends
 from sweeplib.commands.cli import app
+from sweeplib.commands.named_sweeps import folder_of
 from sweeplib.commands.starter import write_new
 from sweeplib.commands.status import _last_error, state, status_by_records
 from sweeplib.commands.sweep import _at_the_end, _prepared
@@ -500,6 +501,8 @@ def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) ->
     properties = json.loads(Path("schema.json").read_text())["properties"]
     assert set(properties) == {name.removesuffix("_") for name in SweepConfig.model_fields}
     Path("schema.json").write_text('{"title": "another"}')
+    made = Path("new", "folder")  # as other commands make folders that they write into
+    assert invoked("schema", "--directory", str(made)).splitlines()[0] == str(made / "schema.json")
     assert "not a schema of sweeplib" in invoked("schema", status=2)
     assert (Path("README.md").read_text(), Path("schema.json").read_text()) == ("mine", '{"title": "another"}')
 
@@ -825,3 +828,14 @@ def test_an_option_that_is_a_key_is_said_to_be_written_without_dashes() -> None:
     asked = RUNNER.invoke(app, ["sweep", "mine.yaml", "--root-seed=4"])
     assert asked.exit_code == 2
     assert "root_seed=VALUE" in asked.output
+
+
+def test_the_working_folder_has_the_name_of_its_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sweeplib export .` wrote files without a name, and other commands took the sweep for another one."""
+    folder = tmp_path / "results" / "mine"
+    (folder / "report").mkdir(parents=True)
+    (folder / "plan.json").touch()
+    monkeypatch.chdir(folder)
+    assert folder_of(Path(), (), Path("elsewhere")) == folder
+    monkeypatch.chdir(folder / "report")
+    assert folder_of(Path(".."), (), Path("elsewhere")) == folder

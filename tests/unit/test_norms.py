@@ -8,6 +8,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.networks.maths.expectations import expectations
 from sweeplib.networks.views import QUANTILES, OverlapView, ParticleView
 from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.style import DASHES
+from sweeplib.pictures.figures.norm_density import FILL, _look
 from tests.datasets import norms_dataset, sweep_dataset
 
 quantiles, distance, density = OBSERVABLES["norm_quantiles"], ANALYSES["norm_distance"], FIGURES["norm_density"]
@@ -80,3 +82,11 @@ def test_a_list_of_one_time_is_that_time():
     assert len(one.axes) == len(listed.axes) == 1
     for line, other in zip(one.axes[0].lines, listed.axes[0].lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), other.get_xydata())
+
+
+def test_each_dynamics_has_a_look_of_its_own():
+    """All with noise had one opaque fill, so that one histogram was seen of three; the fifth dash was the first."""
+    names = ["sgd_chain", "sgd", "sde", "ode", "gradient_flow"]
+    looks = [_look(name, names, {}) for name in names]
+    assert [look["color"] == FILL for look in looks] == [True, False, False, False, False]
+    assert len({str(look) for look in looks}) == len({str(dashes) for dashes in DASHES[:5]}) == 5

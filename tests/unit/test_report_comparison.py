@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
@@ -125,3 +126,13 @@ def test_keys_with_other_values_are_listed_and_others_counted() -> None:
 def test_names_are_as_long_as_they_must_be(tmp_path: Path) -> None:
     assert labels([tmp_path / "a" / "x", tmp_path / "b" / "x"]) == ["a/x", "b/x"]
     assert labels([tmp_path / "a" / "x", tmp_path / "b" / "y"]) == ["x", "y"]
+
+
+def test_names_that_differ_in_signs_alone_have_a_figure_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures of all sweeps but the last of such names were lost."""
+    names = ["x-1", "x_1", "x 1"]
+    alone = [{"where": {"sweep": name}} for name in names]
+    monkeypatch.setattr(comparison, "_fits", lambda *_: False)
+    monkeypatch.setattr(comparison, "_at_single_values", lambda *_: [{}, *alone])
+    found = comparison.compared_figures([{"line": {}}] * 3, names, xr.Dataset(), {})
+    assert list(found.values()) == [{"kind": "line", **view} for view in alone] and next(iter(found)) == "line_x_1"

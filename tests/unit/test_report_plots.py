@@ -20,9 +20,9 @@ from sweeplib.pictures.report import choices, plots, tables
 from sweeplib.pictures.report.choices import dynamics_looks, is_logarithmic, samples, sequence
 from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.tables import analysis_tables, columns
 from sweeplib.pictures.report.write import different
-from tests.datasets import sweep_dataset
+from tests.datasets import sweep_dataset, timed_out
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]
 
@@ -453,7 +453,7 @@ def test_the_distribution_is_that_of_the_figure(ds):
 
 def test_the_distribution_of_equal_values_has_no_tick_that_is_no_number(ds):
     """Its curves have fewer places than runs; the rest of them is NaN."""
-    ds["exit_steps"] = xr.full_like(ds.exit_steps, 3.0).assign_attrs(ds.exit_steps.attrs)
+    ds = ds.assign(exit_steps=xr.full_like(ds.exit_steps, 3.0).assign_attrs(ds.exit_steps.attrs))
     plot = figure_plot("distribution", ds, y="exit_steps")
     assert plot.spec["ticks"]["x"] == [3.0]
     json.dumps(plot.json, allow_nan=False)
@@ -493,3 +493,32 @@ def test_seeds_that_a_point_was_not_given_are_not_among_its_seeds() -> None:
     last = ds.risk.mean("seed").isel(time=-1).to_dataset(name="risk")
     _, values, _ = samples(ds, last, ["risk"], [str(dim) for dim in last.risk.dims], np.ones(2, bool))
     assert sorted((len(point), point.count(None)) for point in values["risk"]) == [(8, 1), (40, 1)]
+
+
+def test_an_infinite_end_of_an_interval_is_not_an_unknown_one():
+    """The page drew no bar for both, so that the median of few exits looked certain."""
+    ends = {"y_low": [-np.inf, 1.0, np.nan], "y_high": [2.0, np.inf, np.nan], "y": [1.0, np.inf, 3.0]}
+    ds = xr.Dataset({name: ("a", values) for name, values in ends.items()}, {"a": [1, 2, 3]})
+    _, low, high, y = columns(ds, ["a"], ends, np.ones(3, bool))
+    assert low.values == ["-Infinity", 1.0, None] and high.values == [2.0, "Infinity", None]
+    assert y.values == [1.0, None, 3.0]
+
+
+def test_values_of_an_axis_that_agree_in_six_digits_have_other_labels():
+    ds = xr.Dataset({"y": ("a", [1.0, 2.0, 3.0])}, {"a": [1.0000001, 1.0000002, 2.0]})
+    assert columns(ds, ["a"], ["y"], np.ones(3, bool))[0].labels == ["1.0000001", "1.0000002", "2"]
+
+
+def test_each_quantity_has_the_notes_that_explain_it(ds):
+    """Those of the first stayed where a reader chose another one: its arrows had no meaning."""
+    censored = timed_out(ds, 2000.0)
+    exits = {"exit_times": ANALYSES["exit_times"](censored)}
+    declared = FIGURES["exited_fraction"].declared(censored, exits, where={"Delta": 1.0})
+    plot = interactive_plot("exits", declared, censored, exits, {})
+    choice = {each["name"]: each for each in plot.spec["choice"]["y"]}
+    assert choice["exited_fraction"]["bound"] == "cut_short"  # which the picture alone had
+    assert "Arrows: lower bound: runs were out of time." in choice["exited_fraction"]["note"]
+    assert "Arrows: lower bound: runs were out of time." in plot.notes
+    reason = exits["exit_times"]["restricted"].attrs["reason"]
+    assert f"Arrows: {reason}." in choice["exit_steps_mean"]["note"]
+    assert "Arrows" not in choice["exit_steps_median"]["note"]

@@ -37,6 +37,7 @@ LAWS: tuple[tuple[str, Any, Any], ...] = (
 )
 """Name, survival function and dashes of each law."""
 LONG_DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+LONG_DASHES += ((0, (1, 4)), (0, (16, 4)), (0, (6, 1.5, 1, 1.5, 1, 1.5, 1, 1.5)), (0, (12, 2, 4, 2)))
 """The dashes of several dynamics beside laws, which have shorter ones."""
 CENSORED: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7, "markeredgewidth": 1.0, "zorder": 2}
 TRIANGLE = {"linestyle": "none", "marker": "v", "markersize": 6, "clip_on": False, "zorder": 6, "gid": "annealed"}

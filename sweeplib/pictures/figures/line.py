@@ -29,9 +29,9 @@ from sweeplib.pictures.figures.kit.style import DIM
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the interval of the analysis, or the standard error "
-    "of a mean over the seeds. Arrows: bounds, where not all runs exited or the value may lie beyond the scan. ∅ on "
-    "the axis: points without a value, as more than 2 % (by default) of their runs have none or, on a logarithmic "
-    "axis, as it is not above its error."
+    "of a mean over the seeds; an arrow at the edge: the interval has no end on that side. Arrows at points: bounds, "
+    "where not all runs exited or the value may lie beyond the scan. ∅ on the axis: points without a value, as more "
+    "than 2 % (by default) of their runs have none or, on a logarithmic axis, as it is not above zero, or its error."
 )
 
 GUIDE: dict[str, Any] = {"color": DIM, "linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "gid": "guide"}

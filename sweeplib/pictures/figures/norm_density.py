@@ -13,20 +13,20 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import over_times
-from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
+from sweeplib.pictures.figures.kit.style import COLOURS, DASHES, INK, Looks
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import values_of, with_status
 
 CAPTION = (
-    "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "
-    "deterministic dynamics from the same starts."
+    "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: the first "
+    "dynamics with noise; lines: the others, deterministic ones from the same starts."
 )
 QUANTITY = "norm_quantiles"
 """The observable: quantiles of the norms of the students of a run."""
 BINS = 60
 """The number of bins of a density."""
-FILL, DASHES = "#9fb6d0", ("solid", (0, (4, 1.5)), (0, (1, 1)))
-"""The colour of dynamics with noise, and the dashes of the others."""
+FILL, LINES = "#9fb6d0", (INK, COLOURS[1], COLOURS[3], COLOURS[4], COLOURS[2])
+"""The colours of the first dynamics with noise, and of the others."""
 
 
 def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -70,15 +70,15 @@ def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    """Return the look of a dynamics, for `Looks`: a fill with noise, lines told apart by dashes without.
+    """Return the look of a dynamics, for `Looks`: a fill for the first with noise, lines told apart for the others.
 
     names : all dynamics that are drawn. The look of the colour is not used: the figure has no hue.
     """
-    if is_stochastic(name):
+    filled = [other for other in names if is_stochastic(other)][:1]
+    if name in filled:
         return {"color": FILL, "linewidth": 6.0}  # in the legend a broad line stands for the fill
-    place = [other for other in names if not is_stochastic(other)].index(name)
-    colour = (INK, COLOURS[1], COLOURS[3])[place % 3]
-    return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}
+    place = [other for other in names if other not in filled].index(name)
+    return {"color": LINES[place % len(LINES)], "linewidth": 1.2, "linestyle": DASHES[place % len(DASHES)]}
 
 
 FIGURES.add(chart_figure("norm_density", norm_density, CAPTION))

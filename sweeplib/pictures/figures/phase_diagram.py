@@ -125,7 +125,8 @@ def _exponents(result: xr.Dataset, name: str) -> Level:
         Layer("shade", result.attrs["resolution"]),
         *UPRIGHT,
     )
-    limits = finite.min(initial=0.0) - MARGIN, top + MARGIN
+    bottom, least = finite.min(initial=0.0) - MARGIN, np.nanmin(values.values, initial=0.0)
+    limits = bottom if least > bottom else least - MARGIN, top + MARGIN
     title = rf"{result[name].attrs['long_name']} $\propto d^{{-{symbol}}}$"
     return Level(layers, label=f"${symbol}$", limits=limits, log=False, title=title)
 

@@ -30,8 +30,9 @@ CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value at "
     "one point, with the standard error, in which the correlation of runs with the same seed is included. A quantity "
     "with an interval and no error, such as a median, has a ratio with an interval, by both as if they were "
-    "independent. ∅ on the axis: no value, as more than 2 % (by default) of the runs have none or, in a ratio, as one "
-    "of the two is only a bound, or, on a logarithmic axis, as the value is not above its error."
+    "independent; an arrow at the edge: the interval has no end on that side. ∅ on the axis: no value, as more than 2 "
+    "% (by default) of the runs have none or, in a ratio, as one of the two is only a bound, or, on a logarithmic "
+    "axis, as the value is not above zero, or its error."
 )
 
 Compared = Annotated[

@@ -219,23 +219,30 @@ EXITED_FRACTION = (
 )
 
 
-def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
-    """Return fractions with what the figure needs: intervals inside (0, 1), bounds, the unit and the end of theory.
+def _fractions(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Return the analysis `exit_times` with intervals of fractions inside (0, 1) alone, and with lower bounds.
 
-    cut_short : fractions that are lower bounds, as all runs without an exit were ended by their time limit. unit : the
-    optimal learning rate of theory. end : the largest learning rate at which theory learns, in that unit.
+    cut_short : fractions that are lower bounds, as all runs without an exit were ended by their time limit.
     """
-    fraction, p, Delta = result["exited_fraction"], field(ds, "p"), field(ds, "Delta")
-    ends = ("exited_fraction_low", "exited_fraction_high")
+    result = analyses["exit_times"]
+    fraction, ends = result["exited_fraction"], ("exited_fraction_low", "exited_fraction_high")
     bars = {end: result[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
     censored = passages(ds, "steps").censored()
     stopped = censored & with_status(ds, *STOPPED)
     cut_short = stopped.any("seed") & ~(censored & ~stopped).any("seed") & (fraction < 1.0)
     bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
+    fraction = fraction.assign_attrs(bound="cut_short", bound_side="above")
+    return result.assign(bars | {"cut_short": bound, "exited_fraction": fraction})
+
+
+def _theories(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
+    """Return fractions with the unit and the end of theory.
+
+    unit : the optimal learning rate of theory. end : the largest learning rate at which theory learns, in that unit.
+    """
+    p, Delta = field(ds, "p"), field(ds, "Delta")
     unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
-    theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
-    variables = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short", bound_side="above")}
-    return result.assign(bars | variables | theories)
+    return result.assign(unit=unit, end=theory.learnable_range(p, Delta) / unit)
 
 
 FIGURES.add(
@@ -257,7 +264,8 @@ FIGURES.add(
                 limits=(-0.05, 1.05),
             ),
         ),
-        more=_fractions,
+        data=_fractions,
+        more=_theories,
         x_over="unit",
         x_label=UNIT,
         aside=True,

@@ -196,10 +196,15 @@ def _choice(data: xr.Dataset, name: str, kind: str, declared: Chart) -> dict[str
 
 def vertical_choice(data: xr.Dataset, name: str, names: set[str], declared: Chart) -> dict[str, Any]:
     """Return the object for the page's script of a quantity `name` for the vertical axis; `names` are all columns."""
-    attrs = data[name].attrs
-    theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
+    theory = theory_of(data, name, declared)
     described = description(data, name, names) | {"theory": theory if theory in names else None, "ticks": None}
     return _choice(data, name, declared.kind, declared) | described
+
+
+def theory_of(data: xr.Dataset, name: str, declared: Chart) -> str | None:
+    """Return the variable of the theory, or of the fit, of a quantity `name`; None without one."""
+    attrs = data[name].attrs
+    return declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
 
 
 def description(data: xr.Dataset, name: str, names: set[str]) -> dict[str, Any]:

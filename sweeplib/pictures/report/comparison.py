@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -85,8 +86,8 @@ def write_comparison(sweeps: Sweeps, path: Path) -> list[str]:
 def labels(directories: Sequence[Path]) -> list[str]:
     """Return a name for each sweep: that of its directory, with as many folders above it as make the names differ."""
     paths = [directory.resolve() for directory in directories]
-    for count in range(1, max(len(path.parts) for path in paths)):
-        names = ["/".join(path.parts[-count:]) for path in paths]
+    for depth in range(1, max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-depth:]) for path in paths]
         if len(set(names)) == len(names):
             break
     return names
@@ -138,11 +139,13 @@ def compared_figures(
             # the first that fits: with values that all sweeps have fixed, else as it is; if none does, one per sweep
             common, *alone = _at_single_values(ds, figure, options)
             choice = next((choice for choice in (common, options) if _fits(figure, ds, analyses, choice)), None)
-            views = {f"{name}_{_word(sweep)}": view for sweep, view in zip(names, alone, strict=True)}
-            for title, view in (views if choice is None else {name: choice}).items():
+            views = [(f"{name}_{_word(sweep)}", view) for sweep, view in zip(names, alone, strict=True)]
+            for title, view in views if choice is None else [(name, choice)]:
                 drawing = {"kind": figure.name, **view}
                 if drawing not in entries.values():
-                    entries[title if title not in entries else f"{title}_of_{_word(label)}"] = drawing
+                    of = f"{title}_of_{_word(label)}"  # the words of two sweeps may be one
+                    titles = chain((title, of), (f"{of}_{number}" for number in count(2)))
+                    entries[next(free for free in titles if free not in entries)] = drawing
     ratio = FIGURES["ratio"]
     for quantity in (next(iter(ANALYSES[name].quantities), None) for name in analyses):
         options = {"y": quantity, "to": {SWEEP: names[0]}}

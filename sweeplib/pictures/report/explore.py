@@ -27,6 +27,7 @@ from sweeplib.engine.execution.clusters.dashboard_access import own_names
 from sweeplib.engine.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.chart import along
+from sweeplib.pictures.figures.kit.labels import digits_apart
 from sweeplib.pictures.figures.kit.quantities import ROUND
 from sweeplib.pictures.report.choices import logarithmic_places
 from sweeplib.pictures.report.mathematics import plain_label
@@ -209,11 +210,11 @@ def _lost(value: xr.DataArray, run: xr.DataArray, why: str) -> str:
 
 
 def _level(coordinate: xr.DataArray, place: int) -> str:
-    """Return a value of an axis as text."""
+    """Return a value of an axis as text, which no other one of its values has."""
     value = coordinate.values[place]
     if coordinate.name == "dynamics":
         return dynamics_label(str(value))
-    return f"{value:.6g}" if np.issubdtype(coordinate.dtype, np.floating) else str(value)
+    return f"{value:.{digits_apart(coordinate, 6)}g}" if np.issubdtype(coordinate.dtype, np.floating) else str(value)
 
 
 def _fill(doc: Document, ds: xr.Dataset, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sweeplib.pictures.figures.kit.labels import NAMED, number
+from sweeplib.pictures.figures.kit.labels import MOST_DIGITS, NAMED, number
 from sweeplib.pictures.figures.kit.typeset import GREEK
 
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
@@ -96,10 +96,10 @@ def html_label(label: str) -> Markup:
     return Markup("").join(mathml(piece) if is_latex else Markup.escape(piece) for piece, is_latex in parts(label))
 
 
-def value_text(raw: Any, name: str = "") -> str:
-    """Return a value of the axis `name` as text: '3000', '10⁶', 'erf', 'He₂', 'yes'."""
+def value_text(raw: Any, name: str = "", digits: int = MOST_DIGITS) -> str:
+    """Return a value of the axis `name` as text, of at most `digits` digits: '3000', '10⁶', 'erf', 'He₂', 'yes'."""
     if isinstance(raw, bool):
         return "yes" if raw else "no"
     if isinstance(raw, str):
         return plain_label(NAMED[name](raw)) if name in NAMED else raw
-    return plain_label(number(raw))
+    return plain_label(number(raw, digits))

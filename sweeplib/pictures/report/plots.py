@@ -40,6 +40,7 @@ from sweeplib.pictures.report.choices import (
     range_of,
     samples,
     sequence,
+    theory_of,
     ticks_of_cells,
     vertical,
     vertical_choice,
@@ -120,7 +121,7 @@ def interactive_plot(
     numbers = numbers_of_runs(dataset, data)
     data = with_rounds(data.assign(numbers | {RUNS: run_counts(dataset, data)}), dataset, value)
     declared = replace(declared, hover=(*declared.hover, ROUND)) if ROUND in data else declared
-    data, notes = _thinned(data, dims, series_axes[-1])
+    data, thinned = _thinned(data, dims, series_axes[-1])
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
     names, mask, empty = _fitted(data, declared, dims, xs, ys)
@@ -131,25 +132,32 @@ def interactive_plot(
     table = PageTable(name, title, int(mask.sum()), page_columns, _constants(dataset, names, dims))
     points = _Points(declared, data, page_columns, dims, series_axes, options)
     controls = points.controls()
-    # along an axis of ranks, which is none of the sweep, places without a value are no points
-    if empty and (series_axes[-1] in dataset.dims or declared.z):
-        notes.append(f"{empty:,} {'point has' if empty == 1 else 'points have'} runs but no value, and are not drawn.")
-    notes += points.key()
+
+    def notes_of(quantity: str) -> list[str]:
+        """Return the notes below the plot where a quantity is drawn."""
+        # along an axis of ranks, which is none of the sweep, places without a value are no points
+        number = empty[quantity] if series_axes[-1] in dataset.dims or declared.z else 0
+        several = f"{number:,} {'point has' if number == 1 else 'points have'} runs but no value, and are not drawn."
+        return [*thinned, *([several] if number else []), *points.key(quantity)]
+
     spec = points.spec(controls)
     if declared.z:
-        return Plot(name, title, table, controls, notes, spec | {"choice": None, "hues": [], "sampled": {}})
+        return Plot(name, title, table, controls, notes_of(value), spec | {"choice": None, "hues": [], "sampled": {}})
     others = points.others(controls)
     spec |= points.choices(xs, ys, [*controls, *others])
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
     spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
-    return Plot(name, title, table, controls, notes + left_out, spec, others, picture)
+    for each in spec["choice"]["y"]:
+        each["note"] = str(html_label(" ".join(notes_of(each["name"]) + left_out)))
+    return Plot(name, title, table, controls, notes_of(value) + left_out, spec, others, picture)
 
 
 def _fitted(
     data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys: list[str]
-) -> tuple[list[str], np.ndarray, int]:
+) -> tuple[list[str], np.ndarray, dict[str, int]]:
     """Return the variables of a plot, a mask of its points (flat, along dims), and how many have runs but no value.
 
+    The last are by quantity.
     Choices are taken off the ends of `ys`, then of `xs`, until the page has room for the others.
     """
     value = declared.z or declared.y
@@ -159,7 +167,7 @@ def _fitted(
         masks = [_mask(data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims), name) for name in quantities]
         points = np.any([mask for mask, _ in masks], axis=0)
         if points.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
-            return names, points, masks[0][1]
+            return names, points, {name: number for name, (_, number) in zip(quantities, masks, strict=True)}
         (ys if len(ys) > 1 else xs).pop()
 
 
@@ -261,9 +269,10 @@ class _Points:
         chosen = next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
         return chosen or ("dynamics" if self.data.sizes.get("dynamics", 1) > 1 else None)
 
-    def key(self) -> list[str]:
-        """Return the meaning of bars, bands and dashed curves."""
-        data, y, theory, is_map, notes = self.data, self.chart.y, self.chart.theory, self.kind == "map", []
+    def key(self, quantity: str) -> list[str]:
+        """Return the meaning of bars, bands and dashed curves where a quantity is drawn."""
+        data, is_map, notes = self.data, self.kind == "map", []
+        y, theory = (self.chart.y, self.chart.theory) if is_map else (quantity, theory_of(data, quantity, self.chart))
         marks = "Band" if self.kind == "curves" else "Bars"
         if not is_map and {f"{y}_low", f"{y}_high"} <= self.names:
             notes.append(f"{marks}: {interval_of(data)}.")
@@ -271,7 +280,8 @@ class _Points:
             notes.append(f"{marks}: one standard error to each side.")
         if theory in self.names:
             apart = f"{heading(data[theory])}: solid with noise, dashed without."
-            notes.append(apart if self._theories_differ() else f"Dashed: {axis_label(data[theory])}.")
+            is_apart = y == self.chart.y and self._theories_differ()
+            notes.append(apart if is_apart else f"Dashed: {axis_label(data[theory])}.")
         bound = None if is_map else data[y].attrs.get("bound")
         if bound in self.names and bool((data[bound] & data[y].notnull()).any()):
             notes.append(f"Arrows: {data[bound].attrs['reason']}.")

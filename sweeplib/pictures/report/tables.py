@@ -19,11 +19,13 @@ from sweeplib.analysis.kit.rows import Rows, rows_of, spread
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.chart import SCALED
 from sweeplib.pictures.figures.kit.facets import dynamics_where
-from sweeplib.pictures.figures.kit.labels import axis_label, number
+from sweeplib.pictures.figures.kit.labels import MOST_DIGITS, axis_label, digits_apart, number
 from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
 """The digits of numbers in the page."""
+ENDS, ENDLESS = ("_low", "_high"), {np.inf: "Infinity", -np.inf: "-Infinity"}
+"""The ends of names of ends of intervals, and infinite ones as texts."""
 MOST_CELLS = 150_000
 """The largest number of cells in one table of the page: about a megabyte."""
 
@@ -115,7 +117,9 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray) 
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
         return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
-    numbers = flat.tolist() if flat.dtype.kind in "iu" else rounded(flat)
+    numbers: list[Any] = flat.tolist() if flat.dtype.kind in "iu" else rounded(flat)
+    if name.endswith(ENDS):  # JSON has no infinite number; the script reads these words
+        numbers = [ENDLESS.get(end, number) for end, number in zip(flat.tolist(), numbers, strict=True)]
     return PageColumn(name, plain_label(label), numbers, html=_html(label))
 
 
@@ -160,7 +164,10 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
         levels = [meanings[level] for level in levels]
         return levels, [level.replace("_", " ") for level in levels]
     name = str(array.name)
-    return levels, [dynamics_label(level) if name == "dynamics" else value_text(level, name) for level in levels]
+    if name == "dynamics":
+        return levels, list(map(dynamics_label, levels))
+    digits = digits_apart(array, MOST_DIGITS)
+    return levels, [value_text(level, name, digits) for level in levels]
 
 
 def rounded(values: np.ndarray, digits: int = DIGITS) -> list[float | None]:

@@ -11,7 +11,7 @@ from sweeplib.engine.base.arrays import WIDE, wide
 
 COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
-"""Of the first, second, … curve; both begin again after the last."""
+"""Of the first, second, … curve; after the last colour they begin again, each with the next marker."""
 HEIGHT, ROW = 400, 24
 """Pixels: of a figure, and what each further row of its legend adds."""
 LINE, SWATCH, MOST_COLUMNS = 40, 4, 4
@@ -85,7 +85,9 @@ class Graph:
         self._title.text = (
             f"<h2>{escape(curves.y)}{at}</h2><p>{'Bands' if any(many) else 'Bars'}: 95 % intervals. {escape(note)}</p>"
         )
-        columns = _points(curves), _lines(curves), _bands(curves) if any(many) else {"xs": [], "ys": [], "colour": []}
+        ends = _ends(curves, bool(logarithmic[1]))
+        bands = _bands(curves, ends) if any(many) else {"xs": [], "ys": [], "colour": []}
+        columns = _points(curves, ends), _lines(curves), bands
         if kind == self._kind:
             for source, data in zip(self._sources, columns, strict=True):
                 source.data = data
@@ -129,7 +131,7 @@ class Graph:
         plot.patches("xs", "ys", source=bands, color="colour", alpha=0.2, line_width=0)
         plot.multi_line("xs", "ys", source=lines, color="colour", alpha=0.5)
         if not many:
-            plot.segment("x", "low", "x", "high", source=points, color="colour")
+            plot.segment("x", "from", "x", "to", source=points, color="colour")
         markers = plot.scatter("x", "y", source=points, **looks)
         plot.add_tools(HoverTool(renderers=[markers], tooltips=tips))
         legend = plot.legend[0]
@@ -140,11 +142,16 @@ class Graph:
         return plot
 
 
-def _points(curves: ResultCurves) -> dict[str, Any]:
-    """Return Bokeh's columns of all points of all curves; numbers are arrays, which are sent as they are in memory."""
+def _points(curves: ResultCurves, ends: tuple[float, float]) -> dict[str, Any]:
+    """Return Bokeh's columns of all points of all curves; numbers are arrays, which are sent as they are in memory.
+
+    ends : what intervals are drawn between.
+    """
     columns: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
-    for name, looks in (("name", tuple(curves.of)), ("colour", COLOURS), ("marker", MARKERS)):
-        columns[name] = [looks[at % len(looks)] for at, curve in enumerate(curves.of.values()) for _ in curve.x]
+    columns |= {"from": np.clip(columns["low"], *ends), "to": np.clip(columns["high"], *ends)}
+    markers = [MARKERS[(at + at // len(COLOURS)) % len(MARKERS)] for at in range(len(curves.of))]
+    for name, looks in (("name", list(curves.of)), ("colour", _colours(curves)), ("marker", markers)):
+        columns[name] = [look for look, curve in zip(looks, curves.of.values(), strict=True) for _ in curve.x]
     return columns
 
 
@@ -153,17 +160,37 @@ def _joined(curves: ResultCurves, name: str) -> np.ndarray:
     return np.array([value for curve in curves.of.values() for value in getattr(curve, name)], float)
 
 
+def _ends(curves: ResultCurves, log: bool) -> tuple[float, float]:
+    """Return what intervals are drawn between, also such as are infinite or reach below zero on a logarithmic axis.
+
+    It is a tenth of the range of the finite heights beyond these.
+    """
+    heights = np.concatenate([_joined(curves, name) for name in ("y", "low", "high")])
+    heights = heights[np.isfinite(heights) & ((heights > 0.0) | (not log))]
+    if not heights.size:
+        return -math.inf, math.inf
+    low, high = np.log([heights.min(), heights.max()]) if log else (heights.min(), heights.max())
+    margin = 0.1 * (high - low) or 1.0
+    with np.errstate(over="ignore"):
+        ends = np.array([low - margin, high + margin])
+        low, high = (np.exp(ends) if log else ends).tolist()
+    return low, high
+
+
 def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
     """Return Bokeh's columns of the lines through the points, one line a curve."""
     lines = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
     return {"xs": [x for x, _ in lines], "ys": [y for _, y in lines], "colour": _colours(curves)}
 
 
-def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
-    """Return Bokeh's columns of the outlines of the bands, each over the points that have an interval."""
+def _bands(curves: ResultCurves, ends: tuple[float, float]) -> dict[str, list[Any]]:
+    """Return Bokeh's columns of the outlines of the bands, each over the points that have an interval.
+
+    ends : what intervals are drawn between.
+    """
     outlines = []
     for curve in curves.of.values():
-        x, low, high = (np.array(column, float) for column in (curve.x, curve.low, curve.high))
+        x, low, high = np.array(curve.x, float), *(np.clip(end, *ends) for end in (curve.low, curve.high))
         finite = np.isfinite(low) & np.isfinite(high)
         # along the low ends, and back along the high ones
         onward, back = np.flatnonzero(finite), np.flatnonzero(finite)[::-1]

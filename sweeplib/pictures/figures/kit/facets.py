@@ -73,7 +73,7 @@ class Facets:
         counted = [dim for dim in self.titled if "clock" in ds[dim].attrs]
         after = [value_label(self.selected(ds[dim])) for dim in counted]
         others = [dim for dim in self.titled if dim not in counted]
-        values = [value_label(self.selected(ds[dim]), ds[dim] if dim == POINT else None) for dim in others]
+        values = [value_label(self.selected(ds[dim]), ds[dim]) for dim in others]
         return " ".join([*after, *([f"at {', '.join(values)}"] if values else [])])
 
 

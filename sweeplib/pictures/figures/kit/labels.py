@@ -136,12 +136,16 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
         return str(value)
     if coordinate.name in NAMED:
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
-    digits = _digits(coordinate if among is None else among, digits)
-    rounded = float(f"{value:.{digits}g}") if isinstance(value, float) else value
+    if isinstance(value, str):
+        escaped = value.replace("$", r"\$")  # between two dollars matplotlib reads mathematics
+        return f"{symbol(coordinate)} = {escaped}"
+    digits = digits_apart(coordinate if among is None else among, digits)
+    is_fraction = isinstance(value, float) and not (value.is_integer() and abs(value) < 10**MOST_DIGITS)
+    rounded = float(f"{value:.{digits}g}") if is_fraction else value
     if coordinate.attrs.keys() & {"clock", "scale"}:
         return _time_label(coordinate, rounded)
     text = number(rounded, max(digits, MOST_DIGITS))
-    return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+    return f"{symbol(coordinate)} = {text.replace('-', MINUS)}"
 
 
 def row_label(row: xr.DataArray, among: xr.DataArray) -> str:
@@ -169,7 +173,7 @@ def _varying(points: xr.DataArray) -> list[str]:
     ]
 
 
-def _digits(values: xr.DataArray, least: int) -> int:
+def digits_apart(values: xr.DataArray, least: int) -> int:
     """Return the least number of significant digits, from `least` on, with which different values have other texts."""
     different = set(values.values.ravel().tolist()) if values.dtype.kind in "iuf" else set()
     enough = (n for n in range(least, ALL_DIGITS) if len({f"{value:.{n}g}" for value in different}) == len(different))

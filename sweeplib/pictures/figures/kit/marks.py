@@ -95,10 +95,11 @@ def _stairs(piece: Part) -> None:
 
 
 def _bins(piece: Part) -> None:
-    """Draw densities over bins around x: filled for dynamics with noise, as lines for the others."""
+    """Draw densities over bins around x: filled for the first dynamics with noise, as lines for the others."""
+    filled = [name for name in piece.names if is_stochastic(name)][:1]
     for name, series, style in piece.dynamics():
         x, y = series[piece.x].values, series[piece.layer.y].values
-        if is_stochastic(name) and np.isfinite(y).any():
+        if name in (filled or [""]) and np.isfinite(y).any():
             piece.axes.stairs(y, edges_of(x), fill=True, color=style["color"])
             piece.axes.plot([], [])  # a panel without a line counts as empty (`mark_empty`)
         elif np.isfinite(y).any():

@@ -123,18 +123,29 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
     marks = bars_at = max(1, -(-int(defined.sum()) // most)) if crowded else 1
     if POINT in series[chart.x].dims:  # neighbours along x may be rows of other problems
         style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
-    bound = defined & is_bound.astype(bool)
-    ends = np.nan_to_num(np.array([below, above])).clip(0.0)
+    bound, side = defined & is_bound.astype(bool), bound_side(series[y])
+    ends = np.array([below, above])
+    ends[np.ix_([side == "below", side == "above"], bound)] = 0.0  # the arrow of a bound takes the place of the bar
+    has_bar = np.isin(np.arange(x.size), np.flatnonzero(defined)[::bars_at]) | bound
+    for edge, endless in enumerate(np.isposinf(ends) & defined & has_bar):
+        _endless_bars(axes, x[endless], values[endless], edge, style["color"])
+    ends = np.nan_to_num(ends, posinf=0.0).clip(0.0)
     if (defined & ~bound).any():
         often = {"markevery": marks, "errorevery": bars_at}
         heights = np.where(bound, np.nan, values)[defined]  # no line leads past a bound
         axes.errorbar(x[defined], heights, ends[:, defined] if lengths else None, elinewidth=0.8, **often | style)
     if bound.any():
-        side = bound_side(series[y])
-        ends[[side == "below", side == "above"]] = 0.0
         style |= {"linestyle": "none"}
         axes.errorbar(x[bound], values[bound], ends[:, bound] if lengths else None, elinewidth=0.8, **style)
         axes.plot(x[bound], values[bound], zorder=5, color=style["color"], **bound_mark(side))
+
+
+def _endless_bars(axes: mpl.axes.Axes, x: np.ndarray, values: np.ndarray, edge: int, colour: str) -> None:
+    """Draw bars from points to an edge of the axes, 0: the lower one, 1: the upper one, with the head of an arrow."""
+    arrow = {"arrowstyle": "->", "color": colour, "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
+    for start in zip(x, values, strict=True):
+        at = {"xycoords": ("data", "axes fraction"), "textcoords": "data"}  # it changes no limits of the axes
+        axes.annotate("", (start[0], edge), start, **at, arrowprops=arrow, gid="endless")
 
 
 def _aside(piece: Part, x: np.ndarray) -> np.ndarray:

@@ -76,8 +76,9 @@ class Quantity:
     def chart_arguments(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:
         """Return arguments of a `Chart` of the variable; of an outline, which has no attributes, only the first two.
 
-        needs : the analysis. data : a function that returns its results, NaN where they are not above their errors on a
-        logarithmic axis. hover : the variable that says which are bounds. theory : that of the theory, or of a fit.
+        needs : the analysis. data : a function that returns its results, NaN where they are not above their errors, or
+        above zero, on a logarithmic axis. hover : the variable that says which are bounds. theory : that of the theory,
+        or of a fit.
         """
         analysis = analyses[self.analysis]
         attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
@@ -85,7 +86,8 @@ class Quantity:
         def data(ds: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
             """Return the analysis, of whose variable those values are NaN that have no logarithm to read off."""
             measured = results[self.analysis]
-            return measured.assign({variable: above_error(measured[variable], ds, log_axes=log_axes)})
+            values = above_error(measured[variable], ds, log_axes=log_axes)
+            return measured.assign({variable: values.where(values > 0.0) if "y" in (log_axes or ()) else values})
 
         hover, theory = (attrs["bound"],) if "bound" in attrs else (), attrs.get("theory", attrs.get("fit"))
         return {"needs": (self.analysis,), "data": data, "hover": hover, "theory": theory}
@@ -215,14 +217,10 @@ def bound_side(variable: xr.DataArray) -> str:
 
 
 def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty.
-
-    NaN where an end of the interval is infinite.
-    """
+    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty."""
     middle = data[variable].values
     if f"{variable}_low" in data:
-        low, high = (data[f"{variable}{end}"].values for end in ("_low", "_high"))
-        return middle - np.where(np.isinf(low), np.nan, low), np.where(np.isinf(high), np.nan, high) - middle
+        return middle - data[f"{variable}_low"].values, data[f"{variable}_high"].values - middle
     if f"{variable}_error" in data:
         return (error := data[f"{variable}_error"].values), error
     return None

@@ -47,6 +47,7 @@ class References:
             rows = standing_in(file, subset, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
             rows = [row for row in rows if low <= float(row[self.x]) <= high]
+            rows.sort(key=lambda row: float(row[self.x]))  # a curve runs along x
             if rows:
                 x, y = (_numbers(rows, name) for name in (self.x, self.y))
                 error = f"{self.y}_error"

@@ -20,6 +20,7 @@ COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "D", "v", "P", "h")
 """The colours and markers of the values of a hue, in their order."""
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+DASHES += ((0, (1, 3)), (0, (9, 2)), (0, (5, 1, 1, 1, 1, 1)), (0, (9, 1, 3, 1)))
 """The dashes of several dynamics, in their order."""
 THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
 """The dashes of theories of exit times, by name."""
