@@ -112,11 +112,9 @@ class OffsetRisks:
         if self.ridges:
             weights, V = (np.array([getattr(ridge, name) for ridge in self.ridges]) for name in ("weight", "direction"))
             M, P, count = M @ V.T, V @ P @ V.T, 1
-            functions, scales = (ridge.function for ridge in self.ridges), np.sqrt(np.diag(P))[:, None]
-            parts = (
-                Fields.of(*pair, self.finer) for pair in zip(functions, np.zeros_like(scales), scales, strict=True)
-            )
-            of_target = reduce(Fields.beside, parts)
+            functions, scales = [ridge.function for ridge in self.ridges], np.sqrt(np.diag(P))[:, None]
+            fields_of = (Fields.of(form, 0.0 * s, s, self.finer) for form, s in zip(functions, scales, strict=True))
+            of_target = reduce(Fields.beside, fields_of)
         elif self.teacher is None:
             product = np.zeros(p) if self.labels is None else _label_mean(fields, self.labels, M, P, a_star, self.finer)
             return products_of(fields, Q), product, fields.series[:, 0]
