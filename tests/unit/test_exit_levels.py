@@ -93,7 +93,7 @@ def test_the_angle_of_a_threshold_has_its_part_of_the_error() -> None:
 
 
 def test_the_angle_of_a_threshold_is_that_of_linear_fields_however_small_the_noise() -> None:
-    """f* + √Δ z is a Gaussian field: the error at the angle u is arccos(cos πu/√(1 + Δ))/π. Nodes had 8·10⁻⁴ at u = 0."""
+    """f* + √Δ z is a Gaussian field: the error at the angle u is arccos(cos πu/√(1 + Δ))/π."""
     for Delta, part in ((0.3, 0.5), (1e-6, 1e-2), (1e-8, 1e-3)):
         level = OBSERVABLES["classification_error"].level
         assert level is not None

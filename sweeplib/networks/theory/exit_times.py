@@ -251,6 +251,8 @@ def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
 
     growth : e^{2ω_M t} − 1 + T, or the like with the noise of SGD; level : [T p (p+1) d − (1−T) τ0]/(2p).
     """
+    if growth <= 0.0:
+        return 1.0
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
     # below zero no start is small enough: the probability is zero
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
