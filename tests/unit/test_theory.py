@@ -312,7 +312,7 @@ def test_formulas_have_values_or_none_at_the_ends_of_their_domains():
     passage = theory.first_passage_exit_time([0.0, 1e-7, -0.1], 2, 1000, 0.1, 0.1)
     assert passage[0] == theory.quenched_exit_time(0.0, 2, 1000, 0.1, 0.1) == pytest.approx(passage[1], rel=1e-6)
     assert np.isnan(passage[2])
-    assert (theory.quenched_survival([0.1, 1.0, 9.0], 2.0, [[1], [4]], 1000, 1.0, 0.1) == 1.0).all()  # nothing grows
+    assert (theory.quenched_survival([0.1, 1.0, 9.0], 3.0, [[1], [4]], 1000, 1.0, 0.1) == 1.0).all()  # nothing grows
     at, near = theory.noise_corrected_survival(1.0, [1 / 6, 1 / 6 - 1e-9], 1, 100, 0.0, 0.1)
     assert at == pytest.approx(near, rel=1e-6)
     # at twice the best rate ω_M is a rounding error, 4·10⁻¹⁶: the law was .961 there and .899 beside it
