@@ -149,8 +149,8 @@ def _optimum_of(rule: tuple[Array, Array], least: float, d: float, Delta: float,
         return float((growth - mean_log) / (2.0 * rate * gamma))
 
     # up to the rate at which the last exit is the fixed point; where m0 = 1 counts too, there is no such rate
-    left = 1.0 if counted.all() else 1.0 - end.max()
-    largest = 2.0 * left / (Delta + 12.0 * left)
+    rest_of_way = 1.0 if counted.all() else 1.0 - end.max()
+    largest = 2.0 * rest_of_way / (Delta + 12.0 * rest_of_way)
     best = scipy.optimize.minimize_scalar(steps, bounds=(0.0, largest), method="bounded", options={"xatol": 1e-12})
     return float(best.x) if np.isfinite(best.fun) else math.nan
 
