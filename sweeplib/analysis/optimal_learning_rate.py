@@ -91,7 +91,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     variables = {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
     limit, corrected = variables.values()
     exact = exact_optimal_learning_rate(d, Delta, T).where(applies & (p == 1) & (d > 2))
-    by_kind = by_dynamics(ds, corrected, exact.fillna(limit), np.nan)
+    by_kind = by_dynamics(ds, corrected, exact.where(p == 1, limit), np.nan)
     expected = labelled(by_kind, "optimal learning rate of theory", limit.symbol)
     return variables | {"gamma_opt_expected": expected}
 

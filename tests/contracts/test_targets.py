@@ -333,6 +333,21 @@ def test_drifts_of_nearly_sharp_bends_are_exact(width, expected):
     assert error < 1e-9
 
 
+@pytest.mark.rest  # two formulas to compile
+def test_the_error_of_drifts_by_few_nodes_is_stated():
+    """Of four fields, of which the fourth counts for nothing: without it there are as many nodes as it takes."""
+    steep, M = "erf(4*lam1)*lam2", np.array([[0.6, 0.5, 0.0, 0.0]])
+    found = {}
+    for k, name in ((2, steep), (4, f"{steep} + 1e-9*lam4")):
+        rules, one = target(name).expectations("erf", "erf"), np.ones((1, 1))
+        system = System(one, M[:, :k].copy(), np.eye(k), one[0], np.ones(k), 0.0, 1.0)
+        stated = rules.drift_errors(*(np.asarray(part)[None] for part in system[:6]))[0]
+        drifts = rules.drifts_of(system)
+        found[k] = np.concatenate([part.ravel() for part in (drifts.M[:, :2], drifts.GF, drifts.Var, drifts.a)]), stated
+    (right, _), (few, stated) = found[2], found[4]
+    assert 0.1 < np.abs(few - right).max() / np.abs(right).max() < stated < 0.5
+
+
 @pytest.mark.slow  # the rule by quadrature, and that of a kink with a smooth rest, are kernels of their own
 def test_drifts_of_a_kink_with_a_smooth_rest_given_the_teacher_are_those_of_quadrature():
     bent, teacher = (

@@ -36,6 +36,13 @@ def test_the_cosine_is_that_of_a_projection_of_the_weights():
     np.testing.assert_allclose(cosines(W, W_star), expected, rtol=1e-12)
 
 
+def test_short_rows_have_directions_too():
+    rng = np.random.default_rng(2)
+    W, W_star = rng.standard_normal((3, 12)), rng.standard_normal((2, 12))
+    short = np.array([[1e7], [1.0], [1e-6]]) * W
+    np.testing.assert_allclose(cosines(short, W_star), cosines(W, W_star), rtol=1e-9)
+
+
 def test_units_that_agree_or_vanish_add_no_direction():
     rng = np.random.default_rng(1)
     W, W_star = rng.standard_normal((2, 9)), rng.standard_normal((2, 9))

@@ -14,6 +14,7 @@ from scipy import special
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.expectations import FAMILIES, expectations
 from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.compiled import function_values
 from sweeplib.networks.problem import target
 from tests.tiers import slow_among, slow_but
 
@@ -167,3 +168,19 @@ def test_a_rule_that_leaves_out_the_variance_has_the_same_bits_of_all_else(stude
     for drift in ("M", "GF", "a"):
         assert np.array_equal(getattr(whole, drift), getattr(without, drift))
         assert np.isfinite(getattr(whole, drift)).all()
+
+
+def test_the_variance_of_polynomial_students_counts_nodes_of_small_weight():
+    """E[σ'² (Δ + E²)] of he5 against relu at the variance 9, by panels of Gauss: 10⁻¹¹ was left out, and not stated."""
+    x, weight = np.polynomial.legendre.leggauss(20)
+    z = (np.arange(-14.0, 14.0)[:, None] + 0.5 * (x + 1.0)).ravel()
+    density = np.tile(0.5 * weight, 28) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    lam = 2.9 * z[:, None] + np.sqrt(9.0 - 2.9**2) * z
+    form = activation("he5")
+    slope, value = function_values(form.derivative, lam), function_values(form.value, lam)
+    expected = density @ (slope**2 * (0.3 + (np.maximum(z, 0.0)[:, None] - value) ** 2)) @ density
+    one = np.ones(1)
+    found = expectations("he5", "relu").drifts_of(
+        System(9.0 * np.eye(1), 2.9 * np.eye(1), np.eye(1), one, one, 0.3, 1.0)
+    )
+    assert found.Var[0, 0] == pytest.approx(expected, rel=1e-13)

@@ -92,6 +92,15 @@ def test_the_angle_of_a_threshold_has_its_part_of_the_error() -> None:
     assert target(0.4, 0.01, P, a_star) == -np.inf
 
 
+def test_the_angle_of_a_threshold_is_that_of_linear_fields_however_small_the_noise() -> None:
+    """f* + √Δ z is a Gaussian field: the error at the angle u is arccos(cos πu/√(1 + Δ))/π."""
+    for Delta, part in ((0.3, 0.5), (1e-6, 1e-2), (1e-8, 1e-3)):
+        level = OBSERVABLES["classification_error"].level
+        assert level is not None
+        found = level(replace(UNIT, activation="linear", Delta=Delta)).target(0.5, part, np.eye(1), np.ones(1))
+        assert found == pytest.approx(np.arccos(np.cos(0.5 * np.pi * part) * np.sqrt(1.0 + Delta)) / np.pi, rel=1e-7)
+
+
 OF_ERF = np.vectorize(lambda x: 2.0 * norm.cdf(x) - 1.0)
 
 

@@ -17,7 +17,7 @@ from sweeplib.engine.language import Expression, schedule
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError
 from sweeplib.networks.kernels.labels import labels
-from sweeplib.networks.maths.formulas import formula, ridges
+from sweeplib.networks.maths.formulas import exponents, formula, ridges
 from sweeplib.networks.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.networks.maths.hermite import hermite_polynomials
 from sweeplib.networks.problem import problem_expectations, target
@@ -322,6 +322,24 @@ def test_a_field_beside_a_much_longer_one_keeps_its_nodes() -> None:
         np.ones((1, 1, 1)), np.zeros((1, 1, 2)), P, np.zeros((1, 1)), np.ones((1, 2))
     )
     assert risk == pytest.approx(2.5e11, rel=1e-6)  # ½ E[relu(λ*_1)²] E[λ*_2²]
+
+
+@pytest.mark.parametrize(
+    ("open_terms", "leap"),
+    [([], 1), ([(0, 1)], 1), ([(1, 1), (2, 1)], 1), ([(0, 3)], None), ([(0, 3), (1, 1)], None)],
+)
+def test_terms_that_may_be_zero_leave_the_leap_open_only_if_it_depends_on_them(open_terms, leap, monkeypatch):
+    """With λ1 sure: λ2³ alone is a leap of 3, and of 1 beside λ1 λ2, so that none and all of them agree."""
+    sure = frozenset({(1, 0)})
+    monkeypatch.setattr(exponents, "terms", lambda _: (sure, sure.union(open_terms)))
+    assert leap_exponent(formula("lam1")) == leap
+
+
+def test_a_way_that_may_exist_leaves_the_leap_open(monkeypatch):
+    """λ2³ is sure: by λ1 λ2 it is reached in steps of 1, whatever else there is."""
+    sure = frozenset({(1, 0), (0, 3)})
+    monkeypatch.setattr(exponents, "terms", lambda _: (sure, sure | {(1, 1)}))
+    assert leap_exponent(formula("lam1")) is None
 
 
 def test_a_constant_has_no_exponents():

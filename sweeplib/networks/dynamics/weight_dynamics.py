@@ -21,13 +21,14 @@ from sweeplib.networks.kernels.training_set import Means, TrainingSet, draw_samp
 from sweeplib.networks.kernels.weights import ReplayedTasks, Replica
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import kinks
+from sweeplib.networks.maths.expectations.nodes import MOST_AXES
 from sweeplib.networks.maths.offsets import MOST_FIELDS, OffsetRisks
 from sweeplib.networks.maths.overlaps import block_overlaps
 from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import stream_key
 from sweeplib.networks.problem import DATA, DEFAULTS, UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import FRESH_SAMPLES, NO_MIXTURE, OFFSETS, mixtures
-from sweeplib.networks.problem.targets import target
+from sweeplib.networks.problem.targets import ridges_of, target
 from sweeplib.networks.views import OverlapView, TrainingView, View
 
 NO_TASKS = ReplayedTasks(np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
@@ -224,13 +225,15 @@ def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
     law = DATA[replicas.data]
     assert law.classes is not None  # by `limits`
     committee = law.teacher and replicas.target == DEFAULTS["target"]
+    other = law.teacher and not committee
     return OffsetRisks(
         replicas.activation,
         replicas.teacher_activation if committee else None,
-        partial(labels, replicas.target, replicas.teacher_activation) if law.teacher and not committee else None,
+        partial(labels, replicas.target, replicas.teacher_activation) if other else None,
         tuple(law.classes(**replicas.law_of(i)) for i in range(len(replicas))),
         replicas.population,
         b,
+        ridges_of(replicas.target) if other and replicas.k > MOST_AXES else (),
     )
 
 

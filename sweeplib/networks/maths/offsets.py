@@ -9,7 +9,8 @@ with the knots c − b. The rest of σ, which is smooth, has its coefficients by
 for polynomials; their error is below 10⁻¹⁴ for erf and tanh at s = 1, 10⁻⁸ and 10⁻⁵ at s = 3. Where the slope jumps at
 an unknown place, errors are larger.
 
-E[σ_i f*] of a committee is a sum of such moments. For another f* the coefficients of f* along λ_i are means over
+E[σ_i f*] of a committee is a sum of such moments, and so is that of a formula of more than MOST_AXES fields that is a
+sum of ridge functions: nodes for so many fields are few. For another f* the coefficients of f* along λ_i are means over
 equally spaced nodes of λ*, at steps that resolve f*. `finer` is how many times as many nodes and polynomials there are
 as usual, for errors. Of n students Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k).
 """
@@ -17,7 +18,7 @@ as usual, for errors. Of n students Q (n, p, p), M (n, p, k), P (n, k, k), a (n,
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from sweeplib.networks.maths.activations.activation import hinges_of
 from sweeplib.networks.maths.expectations import Risks, gauss, hinges
 from sweeplib.networks.maths.expectations.grids import REACH, WIDEST, target_steps
 from sweeplib.networks.maths.expectations.nodes import MOST_AXES
+from sweeplib.networks.maths.formulas.ridges import Ridge
 from sweeplib.networks.maths.particles import rules
 from sweeplib.networks.maths.particles.smoothing import without_knots
 from sweeplib.networks.numerics.compiled import OneSignature, function_values
@@ -50,6 +52,7 @@ class OffsetRisks:
 
     student, teacher : the activations, the teacher's of a committee; None for another target, or without a teacher.
     labels : function (λ* (k, m), a* (k,)) that returns f* (m,) of another target; None without one.
+    ridges : functions of one field whose sum is f*, in place of `labels`; none if there are too few fields, or no sum.
     classes : of each replica the classes of the law of the inputs: odds, √d times the standard deviation of the inputs,
         and what it adds to f*.
     of_label : what has ½ E[y²], the risk at a = 0.
@@ -62,6 +65,7 @@ class OffsetRisks:
     classes: tuple[tuple[tuple[float, float, float], ...], ...]
     of_label: Risks
     b: Array
+    ridges: tuple[Ridge, ...] = ()
     finer: int = 1
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
@@ -105,12 +109,20 @@ class OffsetRisks:
         """
         p, k = M.shape
         fields = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
-        if self.teacher is None:
+        if self.ridges:
+            weights, V = (np.array([getattr(ridge, name) for ridge in self.ridges]) for name in ("weight", "direction"))
+            M, P, count = M @ V.T, V @ P @ V.T, 1
+            functions, scales = [ridge.function for ridge in self.ridges], np.sqrt(np.diag(P))[:, None]
+            fields_of = (Fields.of(form, 0.0 * s, s, self.finer) for form, s in zip(functions, scales, strict=True))
+            of_target = reduce(Fields.beside, fields_of)
+        elif self.teacher is None:
             product = np.zeros(p) if self.labels is None else _label_mean(fields, self.labels, M, P, a_star, self.finer)
             return products_of(fields, Q), product, fields.series[:, 0]
-        of_teacher = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
-        both = products_of(fields.beside(of_teacher), np.block([[Q, M], [M.T, P]]))
-        return both[:p, :p], both[:p, p:] @ a_star / k, fields.series[:, 0]
+        else:
+            weights, count = a_star, k
+            of_target = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
+        both = products_of(fields.beside(of_target), np.block([[Q, M], [M.T, P]]))
+        return both[:p, :p], both[:p, p:] @ weights / count, fields.series[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +229,8 @@ def _label_mean(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Arra
     at = (u / np.where(size > 0.0, size, 1.0)).T @ z
     ratio = np.minimum(np.divide(size, fields.scale, out=np.zeros(size.shape), where=fields.scale > 0.0), 1.0)
     total, power, before, now = np.zeros(len(size)), np.ones(len(size)), np.zeros(at.shape), np.ones(at.shape)
-    for order in range(fields.series.shape[1]):
+    # polynomials have few orders
+    for order in range(np.flatnonzero(fields.series.any(axis=0)).max(initial=-1) + 1):
         total += fields.series[:, order] * power * (now @ weighted)
         # the recurrence of the normalised Hermite polynomials
         following = (at * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)

@@ -50,7 +50,7 @@ OBSERVABLES.add(
         "population risk of the average of the iterates",
         r"\bar{\mathcal{R}}",
         least=0.0,
-        estimated=lambda problem: problem.has_offsets or is_inexact(problem),
+        estimated=is_inexact,
         **_COMMON,
     )
 )

@@ -27,8 +27,8 @@ Dims = tuple[str, ...]
 
 
 def is_inexact(problem: Problem) -> bool:
-    """Whether risks of a problem have errors, of quadrature or of the forms of activations."""
-    return not problem_expectations(problem).exact
+    """Whether risks of a problem have errors, of quadrature, of the forms of activations or of series for offsets."""
+    return problem.has_offsets or not problem_expectations(problem).exact
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def excess_risk_exponent(delta: Real, kappa: Real) -> Real:
 def noise_weight_exponent(delta: Real, kappa: Real) -> Real:
     """The exponent x = κ+δ of the ratio ∝ d^−x of what (γ/p) Ψ^Var and Ψ^GF change; nan where there is no ODE."""
     s = delta + kappa
-    return np.where(s > BOUNDARIES[1] - ROUNDING, s, np.nan)
+    return np.where(s >= BOUNDARIES[1] + ROUNDING, s, np.nan)
 
 
 @labelled("x_D", "exponent of the deviation from the ODE")

@@ -199,10 +199,9 @@ def _bayes_risk(contrast: float, d: float) -> float:
         return 0.5
     if math.isinf(d):
         return 0.0
-    ratio = (1.0 + contrast) / (1.0 - contrast)
+    # u = d e^x, and what the ratio of the deviations is above one: d and large sums cancel by hand
     first, last = np.log(scipy.special.chdtri(d, [1.0 - 1e-16, TAIL])).tolist()
-    log_u = np.linspace(first, last, STEPS)
-    u = np.exp(log_u)
-    density = np.exp(0.5 * (d * log_u - u - d * math.log(2.0)) - scipy.special.gammaln(0.5 * d))
-    odds = scipy.special.expit(d * math.log(ratio) - 0.5 * u * (ratio**2 - 1.0))
+    x, excess = np.linspace(first, last, STEPS) - math.log(d), 2.0 * contrast / (1.0 - contrast)
+    density = np.exp(0.5 * d * (x - np.expm1(x)))
+    odds = scipy.special.expit(d * (math.log1p(excess) - 0.5 * np.exp(x) * excess * (2.0 + excess)))
     return float(np.sum(density * odds) / np.sum(density))

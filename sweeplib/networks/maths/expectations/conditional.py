@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.maths.expectations.grids import WIDEST, usable_step
+from sweeplib.networks.maths.expectations.grids import WIDEST, reach, usable_step
 from sweeplib.networks.maths.expectations.hinges import hinge_mean, hinge_product, hinge_square
 from sweeplib.networks.maths.expectations.nodes import rules_of
 from sweeplib.networks.maths.expectations.parts import PIECES, Parts, bends, longest_of, step_of
@@ -32,12 +32,12 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 Numbers = NDArray[np.int64]
 """An array of whole numbers."""
 
-NEARER = 1.3
-"""How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""
+USUAL_REACH, NEARER = reach(0), 1.3
+"""Where nodes of students that are no polynomials end, and how much nearer here: beyond is a part of 10⁻¹²."""
 COLLINEAR = 1e-13
 """Residual fields are collinear if 1 − |ρ| is less."""
-LEAST = 1e-15
-"""The least weight of a node."""
+LEAST, LEAST_OF_POLYNOMIALS = 1e-15, 1e-40
+"""The least weight of a node; of polynomials, whose moments are large where weights are small."""
 
 
 class Law(NamedTuple):
@@ -354,7 +354,9 @@ def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float
 
     i, j : numbers of students. law, room : work arrays.
     """
-    rule, limit, total = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0
+    rule, limit, total, least = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0, LEAST
+    if pair.reach > USUAL_REACH:
+        limit, least = pair.reach, LEAST_OF_POLYNOMIALS
     for m in range(len(omega)):
         for q in range(len(omega)):
             total += 0.0 * omega[m, q]
@@ -370,7 +372,7 @@ def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float
     room.second.x[0], room.second.weight[0] = 0.0, 1.0
     for r in range(count):
         u, share = room.first.x[r], room.first.weight[r] * slope_i[r]
-        if abs(share) < LEAST:
+        if abs(share) < least:
             continue
         # nodes (u_1, u_2, x) are inside a ball
         room_left = limit * limit - u * u
@@ -380,7 +382,7 @@ def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float
         fill_plane(pair, parts, law, u, count_second, room)
         for q in range(count_second):
             factor, v = share * room.second.weight[q] * slope_j[q], room.second.x[q]
-            if abs(factor) >= LEAST:
+            if abs(factor) >= least:
                 inner = math.sqrt(max(room_left - v * v, 0.0))
                 moment = second_moment(pair, rule, parts, law, tables, q, inner, room)
                 total += factor * (Delta + moment)

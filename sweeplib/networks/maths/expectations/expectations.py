@@ -28,7 +28,7 @@ square, at kinks that nodes do not meet, and of their number, when steep."""
 RESOLVED = 1e-9
 """The largest difference of two rules for a risk after which no third one is asked."""
 CHANCE = 5.0
-"""The error of a risk over the spread of three rules."""
+"""The error of a risk over the spread of three rules, and of drifts by few Gauss nodes over the difference of two."""
 
 
 class Risks(Protocol):
@@ -72,6 +72,7 @@ class Expectations:
     resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
     misfits : the largest errors of the forms of student and teacher that the rules take for their values.
     slope_misfit : that of the form of the student's slope.
+    margin : at least the error of the drifts over their difference to the finer rule.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Expectations:
     resolved: bool = True
     misfits: tuple[float, float] = (0.0, 0.0)
     slope_misfit: float = 0.0
+    margin: float = AT_KINKS
 
     @property
     def exact(self) -> bool:
@@ -155,7 +157,8 @@ class Expectations:
     ) -> Array:  # fmt: skip
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for exact closed forms.
 
-        It is twice the largest difference to the finer rule, and a bound of what the forms of activations are off.
+        It is the `margin` times the largest difference to the finer rule, and a bound of what the forms of activations
+        are off.
         Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k), Delta (n,) : the systems.
         stretch : the factor of Ω in Ψ^Var; 0 if errors of Ψ^Var do not count.
         drifts_of : makes other drifts of system number i, by a rule, in place of the drifts of the rule.
@@ -163,7 +166,7 @@ class Expectations:
         errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
             coarse, fine = (_flat(drifts(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
-            off = AT_KINKS * np.abs(fine - coarse).max() + self._drift_form_error(system, varies=stretch != 0.0)
+            off = self.margin * np.abs(fine - coarse).max() + self._drift_form_error(system, varies=stretch != 0.0)
             errors[i] = off / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 

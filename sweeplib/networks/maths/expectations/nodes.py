@@ -63,7 +63,7 @@ def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
     degree : of polynomials, for which there are more. k : fields λ* of a target of any form, 0 without one.
     """
     rules = (
-        gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k > MOST_AXES else NO_RULE,
+        gauss.normal(round(_nodes_of_teacher(k) * finer)) if k > MOST_AXES else NO_RULE,
         gauss.normal(round(12 + 12 * finer) + degree) if k else NO_RULE,
         gauss.legendre(round(8 + 8 * finer)),
         gauss.legendre(round(6 + 6 * finer)),

@@ -13,7 +13,7 @@ of its integrals and of rounding. It is zero where it is below ten times its err
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -78,29 +78,41 @@ class _TooManyProductsError(Exception):
 
 def information_exponent(formula: Formula) -> int | None:
     """The lowest degree of a term; None for more than four fields, if no term is found, or if errors leave it open."""
-    return _agreed(formula, lambda orders: min(map(sum, orders)))
+    lowest = {min(map(sum, choice), default=None) for choice in terms(formula)}
+    return lowest.pop() if len(lowest) == 1 else None
 
 
 def leap_exponent(formula: Formula) -> int | None:
-    """The largest degree in new fields, in the best order; None where `information_exponent` is None."""
-    return _agreed(formula, _leap)
+    """The largest degree in new fields, in the best order; None where `information_exponent` is None.
+
+    Terms that may be zero leave it open if they make a way with smaller leaps, or have a larger degree in fields that
+    no sure term has.
+    """
+    sure, possible = terms(formula)
+    if not sure:
+        return None
+    leap, fields = _leap(sure, sure), {r for term in sure for r, power in enumerate(term) if power}
+    beyond = max(_degree_without(fields, term) for term in possible)
+    return leap if _leap(possible, sure) == leap >= beyond else None
 
 
-def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
-    """Return the exponent of the formula's terms; None if it depends on those that may be zero."""
-    exponents = {exponent(choice) if choice else None for choice in terms(formula)}
-    return exponents.pop() if len(exponents) == 1 else None
+def _leap(open_terms: frozenset[Term], needed: frozenset[Term]) -> int:
+    """The largest degree in new fields until the `needed` terms are reached, by these terms in the best order.
 
-
-def _leap(open_terms: frozenset[Term]) -> int:
-    """The largest degree in new fields of these terms, in the best order: always the one with fewest new ones next."""
-    waiting, fields, leap = set(open_terms), frozenset[int](), 0
-    while waiting:
-        best = min(waiting, key=lambda term: sum(power for r, power in enumerate(term) if r not in fields))
-        leap = max(leap, sum(power for r, power in enumerate(best) if r not in fields))
+    The next is always the one with fewest new ones.
+    """
+    waiting, fields, leap = set(open_terms), set[int](), 0
+    while waiting & needed:
+        best = min(waiting, key=lambda term: _degree_without(fields, term))
+        leap = max(leap, _degree_without(fields, best))
         fields |= {r for r, power in enumerate(best) if power}
         waiting.remove(best)
     return leap
+
+
+def _degree_without(fields: Collection[int], term: Term) -> int:
+    """The degree of a term in other fields than these."""
+    return sum(power for r, power in enumerate(term) if r not in fields)
 
 
 @cache

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError, UnknownNameError
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.formulas import Formula, formula, is_constant
+from sweeplib.networks.maths.formulas import Formula, formula, is_constant, ridges
 from sweeplib.networks.maths.formulas.formula import Applied
+from sweeplib.networks.maths.formulas.ridges import Ridge
 from sweeplib.networks.problem.parameters import Parameters
 from sweeplib.networks.problem.targets.target import TARGETS, Target
 
@@ -43,6 +44,11 @@ def registered_target(name: str) -> str | None:
     """Return the registered target that a name is of, such as `bent` for `bent(c=0.5)`; None for a formula."""
     word = name.partition("(")[0]
     return word if word == name in TARGETS or (word in TARGETS and "=" in name) else None
+
+
+def ridges_of(name: str) -> tuple[Ridge, ...]:
+    """The functions of one field whose sum is the target of that name; none for one that is not known as a sum."""
+    return () if registered_target(name) else ridges(formula(name)) or ()
 
 
 def with_numbers(name: str, problem: "Problem") -> str:
