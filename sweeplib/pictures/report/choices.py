@@ -201,6 +201,17 @@ def vertical_choice(data: xr.Dataset, name: str, names: set[str], declared: Char
     return _choice(data, name, declared.kind, declared) | described
 
 
+def mask_of(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
+    """Return which points (flat) have a value of the variable `value`, and the number of those with runs but without.
+
+    A flag, such as 'undecided', is no value without runs.
+    """
+    run = data["runs"] != "none"
+    present = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
+    present = present & run if "flag_meanings" in data[value].attrs else present
+    return present.values.ravel(), int((~present & run).sum())
+
+
 def theory_of(data: xr.Dataset, name: str, declared: Chart) -> str | None:
     """Return the variable of the theory, or of the fit, of a quantity `name`; None without one."""
     attrs = data[name].attrs
