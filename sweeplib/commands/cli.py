@@ -168,7 +168,8 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
 def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
     """Show a sweep that runs in another terminal, until it ends.
 
-    Ctrl-C ends the view, not the sweep. The status is 1 if a stage failed. Without a run it shows what `status` does.
+    Ctrl-C ends the view, not the sweep. The status is 1 if a stage failed. Without a run it shows the first
+    lines of `status`.
     """
     sweep, directory = named(config, overrides, results)
     from sweeplib.commands.watch import watch as watched

@@ -713,3 +713,18 @@ def test_the_texts_of_values_are_the_values():
         title = axes.set_title(value_label(xr.DataArray(r"$\foo$", name="name")))
         axes.figure.draw_without_rendering()  # it raised ValueError
     assert title.get_text() == r"name = \$\foo\$"
+
+
+def test_a_dot_is_the_end_of_a_run_and_not_of_its_values_above_their_error(ds):
+    """A run that fell below its error had the dot of one that stopped, and the median of all runs ended with it."""
+    late, one = ds.time > ds.time[2], ds.seed == 0
+    below = ds.assign(risk=ds.risk.where(~(late & one), 1e-12).assign_attrs(ds.risk.attrs))
+    error = xr.full_like(below.risk, 1e-9).assign_attrs(long_name="error", error_of="risk")
+    stopped = below.assign(risk=below.risk.where(~(late & (ds.seed == 1))).assign_attrs(ds.risk.attrs))
+    drawn = {}
+    for name, data in {"below": below, "stopped": stopped}.items():
+        axes = paths(data.assign(risk_error=error), y="risk", where=ONE, log_axes=["y"]).axes[0]
+        drawn[name] = [line.get_xdata().item() for line in axes.lines if line.get_markersize() == 2.6]
+        [median] = [line.get_xydata() for line in axes.lines if line.get_linewidth() == 1.8]
+        assert np.isfinite(median[-1, 1]) == (name == "below")
+    assert drawn == {"below": [], "stopped": [ds.time[2].item()]}

@@ -522,3 +522,10 @@ def test_each_quantity_has_the_notes_that_explain_it(ds):
     reason = exits["exit_times"]["restricted"].attrs["reason"]
     assert f"Arrows: {reason}." in choice["exit_steps_mean"]["note"]
     assert "Arrows" not in choice["exit_steps_median"]["note"]
+
+
+def test_dynamics_of_curves_have_a_dash_each():
+    """The fifth had that of the first."""
+    names = ["sgd_chain", "sgd", "sde", "ode", "gradient_flow"]
+    swatches = [look.swatch for look in dynamics_looks(names, "curves")]
+    assert len({swatch.get("stroke-dasharray") for swatch in swatches}) == len(names)

@@ -70,11 +70,24 @@ def trajectories(
 
 
 def _picture(ds: xr.Dataset, name: str, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
-    """Return the data of the picture: the observable in the first `runs` runs, in `every` run, and its `median`."""
-    values = numbered(above_error(values_of(ds, name), ds, DECADE, log_axes)).assign_attrs(ds[name].attrs)
-    median = sample_of(values, ds, of_means=False).median("seed")
+    """Return the data of the picture: the observable in the first `runs` runs, in `every` run, and its `median`.
+
+    stopped : the observable at the last record of each of these runs that has none at the last time.
+    """
+    recorded = numbered(values_of(ds, name))
+    values = above_error(recorded, ds, DECADE, log_axes).assign_attrs(ds[name].attrs)
+    median = above_error(_median(recorded, ds), ds, DECADE, log_axes)
     first = values.where(_among_first(values, runs)).assign_attrs(ds[name].attrs)
-    return xr.Dataset({name: first, "every": values, "median": median}).assign_coords(steps_coordinate(ds))
+    is_there = recorded.notnull()
+    later = is_there.isel(time=slice(None, None, -1)).cumsum("time").isel(time=slice(None, None, -1))
+    stopped = first.where(is_there & (later == 1) & ~is_there.isel(time=-1, drop=True))
+    variables = {name: first, "every": values, "median": median, "stopped": stopped}
+    return xr.Dataset(variables).assign_coords(steps_coordinate(ds))
+
+
+def _median(values: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
+    """Return the median over the seeds, under the name of the values; runs below their error are below it too."""
+    return sample_of(values, ds, of_means=False).median("seed").rename(values.name)
 
 
 def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
@@ -106,8 +119,9 @@ def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequen
     seeds = {}
     alike = [observable for observable in over_time(ds) if set(ds[observable].dims) == set(ds[name].dims)]
     for observable in alike:
-        values = numbered(above_error(values_of(dataset, observable), dataset, log_axes=log_axes))
-        median = sample_of(values, dataset, of_means=False).median("seed")
+        recorded = numbered(values_of(dataset, observable))
+        values = above_error(recorded, dataset, log_axes=log_axes)
+        median = above_error(_median(recorded, dataset), dataset, log_axes=log_axes)
         attrs = dataset[observable].attrs
         long_name, symbol, units = attrs["long_name"], attrs.get("symbol", ""), attrs.get("units", "1")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")

@@ -37,8 +37,8 @@ MARKERS = ("circle", "square", "diamond", "inverted_triangle", "plus", "hexagon"
 """The markers of the values of a hue, in their order, by Bokeh's names."""
 SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")
 """The colours of a sequence of values, from dark to light."""
-DASHES = ("solid", "dashed", "dotted", "dotdash")
-"""The dashes of dynamics in plots of curves, in their order."""
+DASHES = ("solid", "dashed", "dotted", "dotdash", "1 5", "12 4", "6 3 2 3 2 3", "10 3 4 3")
+"""The dashes of dynamics in plots of curves, in their order: names of Bokeh, or lengths of dashes and gaps."""
 OUTLINES = {
     "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
     "square": "M-4.5,-4.5h9v9h-9z",
@@ -59,7 +59,7 @@ FILLS = (1.0, 0.0, 0.5, 0.25, 0.75)
 CROSSES = ("x", "cross", "asterisk", "y")
 """The markers of deterministic dynamics, in their order."""
 DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 2"}
-"""The SVG dashes of lines in legends, by Bokeh's names."""
+"""The SVG dashes of lines in legends, by Bokeh's names; those without one are the same lengths."""
 
 
 def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
@@ -201,6 +201,17 @@ def vertical_choice(data: xr.Dataset, name: str, names: set[str], declared: Char
     return _choice(data, name, declared.kind, declared) | described
 
 
+def mask_of(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
+    """Return which points (flat) have a value of the variable `value`, and the number of those with runs but without.
+
+    A flag, such as 'undecided', is no value without runs.
+    """
+    run = data["runs"] != "none"
+    present = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
+    present = present & run if "flag_meanings" in data[value].attrs else present
+    return present.values.ravel(), int((~present & run).sum())
+
+
 def theory_of(data: xr.Dataset, name: str, declared: Chart) -> str | None:
     """Return the variable of the theory, or of the fit, of a quantity `name`; None without one."""
     attrs = data[name].attrs
@@ -309,7 +320,7 @@ class Look:
         colour = self.color or INK
         shape = "line" if self.dash or self.marker == "line" else self.marker or "circle"
         filled = 0.0 if shape in (*CROSSES, "line") else 1.0 if self.filled is None else self.filled
-        dash = {"stroke-dasharray": DASH_ARRAYS[self.dash]} if self.dash and self.dash != "solid" else {}
+        dash = {"stroke-dasharray": DASH_ARRAYS.get(self.dash, self.dash)} if self.dash and self.dash != "solid" else {}
         tint = {"fill-opacity": f"{filled:g}"} if 0.0 < filled < 1.0 else {}
         return {"d": OUTLINES[shape], "stroke": colour, "fill": colour if filled else "none"} | tint | dash
 

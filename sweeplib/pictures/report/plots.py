@@ -36,6 +36,7 @@ from sweeplib.pictures.report.choices import (
     horizontal_choice,
     hue_looks,
     is_logarithmic,
+    mask_of,
     positive,
     range_of,
     samples,
@@ -164,7 +165,8 @@ def _fitted(
     while True:
         names = _names(data, declared, dims, xs, ys)
         quantities = [value] if declared.z else ys
-        masks = [_mask(data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims), name) for name in quantities]
+        spread = {name: data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims) for name in quantities}
+        masks = [mask_of(part, name) for name, part in spread.items()]
         points = np.any([mask for mask, _ in masks], axis=0)
         if points.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
             return names, points, {name: number for name, (_, number) in zip(quantities, masks, strict=True)}
@@ -218,17 +220,6 @@ def _names(data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys
 def _constants(dataset: xr.Dataset, names: list[str], dims: list[str]) -> dict[str, Any]:
     """Return the values that all points of a plot share, by name."""
     return {name: value for name, value in constant_values(dataset).items() if name not in (*names, *dims)}
-
-
-def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
-    """Return which points (flat) have a value of the variable `value`, and the number of those with runs but without.
-
-    A flag, such as 'undecided', is no value without runs.
-    """
-    run = data["runs"] != "none"
-    present = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
-    present = present & run if "flag_meanings" in data[value].attrs else present
-    return present.values.ravel(), int((~present & run).sum())
 
 
 @dataclass(frozen=True)

@@ -107,15 +107,16 @@ def _bins(piece: Part) -> None:
 
 
 def _runs(piece: Part) -> None:
-    """Draw lines along x, thin; `runs` that end before the last place have a dot there."""
+    """Draw lines along x, thin; values of the variable `stopped` are the dots of `runs`."""
     for _, series, style in piece.dynamics():
-        x, values = series[piece.x].values, series[piece.layer.y].transpose(..., series[piece.x].dims[-1]).values
+        x, dim = series[piece.x].values, series[piece.x].dims[-1]
+        values = series[piece.layer.y].transpose(..., dim).values
         thin = {"linestyle": style.get("linestyle", "solid"), "color": style["color"]} | RUN | piece.layer.look
         for run in values[np.isfinite(values).any(axis=1)]:
             piece.axes.plot(x, run, **thin)
-            last = np.flatnonzero(np.isfinite(run))[-1]
-            if piece.layer.mark == "runs" and last < len(run) - 1:
-                piece.axes.plot(x[last], run[last], color=style["color"], **STOPPED)
+        if piece.layer.mark == "runs":
+            for run, place in np.argwhere(np.isfinite(ends := series["stopped"].transpose(..., dim).values)):
+                piece.axes.plot(x[place], ends[run, place], color=style["color"], **STOPPED)
 
 
 def _dots(piece: Part) -> None:

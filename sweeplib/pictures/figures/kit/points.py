@@ -143,8 +143,9 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
 def _endless_bars(axes: mpl.axes.Axes, x: np.ndarray, values: np.ndarray, edge: int, colour: str) -> None:
     """Draw bars from points to an edge of the axes, 0: the lower one, 1: the upper one, with the head of an arrow."""
     arrow = {"arrowstyle": "->", "color": colour, "linewidth": 0.8, "shrinkA": 0.0, "shrinkB": 0.0}
+    # it changes no limits of the axes
+    at: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "data"}
     for start in zip(x, values, strict=True):
-        at = {"xycoords": ("data", "axes fraction"), "textcoords": "data"}  # it changes no limits of the axes
         axes.annotate("", (start[0], edge), start, **at, arrowprops=arrow, gid="endless")
 
 
