@@ -79,7 +79,9 @@ def deviation_sum(
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
     summed = xr.Dataset(result)
     summed["variable"] = labelled(summed["variable"], "variable of a term of the deviation")
-    return summed.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
+    last = min(until, float(ds["time"].max()))
+    options = {"reference": reference, "until": last, "max_lost": max_lost, "confidence": confidence}
+    return summed.assign_attrs(options | {"over": " ".join(over)})
 
 
 def _variable(ds: xr.Dataset, name: str) -> xr.DataArray:

@@ -134,7 +134,7 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
     Of cells with n runs each (..., n), as `medians`. The equivalent number is that of uncensored runs whose fraction
     has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if all runs without an exit were
     observed up to the same time. Otherwise it says nothing of what happens after the last exit, until which the curve
-    has a variance: left is the number of runs that were seen to the last time without an exit, infinite if no run was
+    has a variance: at_end is the number of runs that were seen to the last time without an exit, infinite if no run was
     stopped before, or none is left.
     """
     statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(PassageSamples.of(*cells))), exit_, end, used)
@@ -159,9 +159,9 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array, Array]:
         by_variance = (1.0 - surviving) / (surviving * greenwood)
     equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, _number_at_zero(sample), by_variance))
     unexited = used & ~exits
-    left = (unexited & (times >= latest[:, None])).sum(1)
-    left = np.where((left > 0) & (left < unexited.sum(1)), left, np.inf)
-    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan), left
+    at_end = (unexited & (times >= latest[:, None])).sum(1)
+    at_end = np.where((at_end > 0) & (at_end < unexited.sum(1)), at_end, np.inf)
+    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan), at_end
 
 
 def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:

@@ -9,6 +9,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
+from sweeplib.statistics.lost_runs import MOST_LOST
 from tests.unit.test_analysis_coverage import LAWS, UNEQUAL
 
 AXES = {"gamma": [1.0], "p": [4, 8, 16, 32, 64], "d": [16, 64, 256, 1024]}
@@ -52,6 +53,7 @@ def test_a_sum_without_noise_is_found():
     np.testing.assert_allclose(found.risk_prefactor, [0.1, 1.0], rtol=1e-6)
     np.testing.assert_allclose(found.risk_sum, found.risk_sup_deviation, rtol=1e-6)
     assert found.exponent_theory.values.tolist() == [-0.5, -0.5]
+    assert (found.attrs["until"], found.attrs["max_lost"]) == (1.0, MOST_LOST)
 
 
 def test_steps_and_widths():

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
+from sweeplib.analysis.answers.unexited_runs import UnexitedRuns
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.seed_values import curves_along
 from sweeplib.contracts.datasets import regime_dataset
@@ -198,6 +199,14 @@ def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
         assert np.isfinite(found).all(others).values.tolist() == known
         assert np.isfinite(found).any(others).values.tolist() == known
     assert np.isfinite(analysis.averages(ds).risk.sel(dynamics="ode")).all()
+
+
+def test_runs_without_an_exit_are_counted_where_the_question_lets_more_be_lost() -> None:
+    """It said "0 of 0" beside the answer of the other 60."""
+    ds = sweep_dataset(ratios=[1.0], d=[300], Delta=[0.0], seeds=64, dynamics=["sgd_chain"])
+    ds = with_outcome(ds, "failed", (ds.seed < 4).broadcast_like(ds.status))
+    place = dict.fromkeys(ds.exit_steps.isel(seed=0).dims, 0)
+    assert UnexitedRuns(ds, 0.2).why(place).startswith("0 of 60")
 
 
 def test_a_point_with_an_infinite_value_has_no_mean_but_a_median() -> None:

@@ -43,8 +43,8 @@ def exits_go_on(steps: Array) -> bool | None:
 class UnexitedRuns:
     """The runs of a dataset without an exit, read when they are first asked for."""
 
-    def __init__(self, ds: xr.Dataset) -> None:
-        self.ds = ds
+    def __init__(self, ds: xr.Dataset, max_lost: float) -> None:
+        self.ds, self._max_lost = ds, max_lost
 
     def why(self, place: Mapping[str, int]) -> str:
         """Return in words how many runs of a cell did not exit, and whether a longer horizon or a median would help.
@@ -94,7 +94,7 @@ class UnexitedRuns:
 
     @cached_property
     def _sample(self) -> Passages:
-        return passages(self.ds, "steps")
+        return passages(self.ds, "steps", self._max_lost)
 
     @cached_property
     def _restricted(self) -> xr.DataArray:

@@ -110,11 +110,11 @@ class Passages:
         number need not be whole. The upper end is at least that of the few that are left where others were stopped
         before. No interval for fewer than FEWEST_SEEDS runs.
         """
-        passed, equivalent, left = self._over_seeds(fractions_exited, 3)
+        passed, equivalent, at_end = self._over_seeds(fractions_exited, 3)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
         low, high = proportion_interval(passed, equivalent, confidence)
         # none of k exits with a probability of the tail if each does with 1 − tail^(1/k)
-        stays = (0.5 * (1.0 - confidence)) ** (1.0 / left)
+        stays = (0.5 * (1.0 - confidence)) ** (1.0 / at_end)
         high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * stays)
         return Estimate(passed, low.where(enough), high.where(enough))
 

@@ -183,10 +183,10 @@ def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
     earlier: set[Any] = set()
     for place, value in enumerate(values):
         # the one object that a set knows again: NaN equals nothing
-        known = math.nan if isinstance(value, float) and math.isnan(value) else value
-        if known in earlier:
+        key = math.nan if isinstance(value, float) and math.isnan(value) else value
+        if key in earlier:
             raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
-        earlier.add(known)
+        earlier.add(key)
 
 
 def _close(first: float, second: float) -> bool:

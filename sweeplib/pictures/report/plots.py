@@ -148,8 +148,8 @@ def interactive_plot(
     spec |= points.choices(xs, ys, [*controls, *others])
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
     spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
-    for each in spec["choice"]["y"]:
-        each["note"] = str(html_label(" ".join(notes_of(each["name"]) + left_out)))
+    for quantity in spec["choice"]["y"]:
+        quantity["note"] = str(html_label(" ".join(notes_of(quantity["name"]) + left_out)))
     return Plot(name, title, table, controls, notes_of(value) + left_out, spec, others, picture)
 
 
@@ -166,7 +166,7 @@ def _fitted(
         names = _names(data, declared, dims, xs, ys)
         quantities = [value] if declared.z else ys
         spread = {name: data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims) for name in quantities}
-        masks = [mask_of(part, name) for name, part in spread.items()]
+        masks = [mask_of(values, name) for name, values in spread.items()]
         points = np.any([mask for mask, _ in masks], axis=0)
         if points.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
             return names, points, {name: number for name, (_, number) in zip(quantities, masks, strict=True)}

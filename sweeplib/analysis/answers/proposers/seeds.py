@@ -35,7 +35,7 @@ from sweeplib.engine.design.questions import Question, Row
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.estimators import PART_OF_TAIL, unseen
-from sweeplib.statistics.lost_runs import has_run, values_of, with_status, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, values_of, with_status, without_value
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 FIRST = 64
@@ -136,7 +136,7 @@ class MoreSeeds:
         if common is not None:
             of_all = self._interval(ANALYSES[self.question.of](common, **options), freedom)
             unmoved = np.logical_and.reduce([values_at(a, dims) == b for a, b in zip(of_all, columns, strict=True)])
-        answers, unexited = [], UnexitedRuns(ds)
+        answers, unexited = [], UnexitedRuns(ds, options.get("max_lost", MOST_LOST))
         for place in points(variable, self._at(variable)):
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
