@@ -63,12 +63,14 @@ def limits(
     differently at each start. bias_error is its standard error, by the jackknife over the seeds,
     bias_low and bias_high the interval of Student's t at the time of the largest bias. Its low end is the highest of
     all times whose intervals reach the highest one, each of as many times as small a chance to be above the truth.
-    spread: the largest scatter over the largest |R_X − R_X(0)|.
+    spread: the largest scatter over the largest |R_X − R_X(0)|; spread_low and spread_high: its interval, likewise, of
+    its logarithm.
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
     intervals. `limit` is the position of the first of them in `candidates`, counted from 1; the next position means
-    "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, or where runs are missing;
-    `decidable` is 0 where the limit that would decide has not been run, elsewhere 1.
+    "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, `most_spread` within that of
+    the spread, or where runs are missing; `decidable` is 0 where the limit that would decide has not been run,
+    elsewhere 1.
     seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
     `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: runs that diverge, time out or
     become inaccurate differ systematically from the others.
@@ -118,7 +120,7 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
 
 def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
-    """Return bias and its error by the jackknife at each time, the number of pairs, and the spread, per candidate.
+    """Return bias and spread, and their errors by the jackknife, at each time, and the number of pairs, per candidate.
 
     differences : of all candidates, as `_difference` returns them.
     """
@@ -137,18 +139,27 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     best = variance.fillna(np.inf).argmin("candidate")
     scatter = variance.isel(candidate=best)
     bias = _relative_deviation(centre, variance, scatter)
-    biases = _relative_deviation(means, variances, variances.isel(candidate=best)).where(x.notnull())
-    spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (pairs - 1) / pairs
-    spread = (scatter.max("time") ** 0.5) / differences["moved"]
+    scatters = variances.isel(candidate=best)
+    biases = _relative_deviation(means, variances, scatters)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of runs that do not scatter
+        logarithms = 0.5 * xr.ufuncs.log(scatters)
+        errors = [_jackknifed(each.where(x.notnull()), pairs) for each in (biases, logarithms)]
     return xr.Dataset(
         {
             "bias": labelled(bias, "deviation of a limit over the scatter of SGD", "b"),
-            "bias_error": labelled(spread_of_biases**0.5, "standard error of the bias"),
+            "bias_error": labelled(errors[0], "standard error of the bias"),
+            "spread": labelled(scatter**0.5 / differences["moved"], "scatter of SGD over the change of the risk"),
+            "spread_relative_error": errors[1],
             "pairs": pairs,
-            "spread": labelled(spread, "scatter of SGD over the change of the risk"),
             "seeds_lost": differences["seeds_lost"],
         }
     )
+
+
+def _jackknifed(values: xr.DataArray, pairs: xr.DataArray) -> xr.DataArray:
+    """Return the standard error of a number from its values without each of the `pairs` in turn, over `seed`."""
+    error: xr.DataArray = (((values - values.mean("seed")) ** 2).sum("seed") * (pairs - 1) / pairs) ** 0.5
+    return error
 
 
 def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
@@ -161,24 +172,38 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
-    """Return the measures of `_discrepancies` at the time of the largest bias, with its interval by Student's t.
+    """Return the measures of `_discrepancies` at the times at which each is largest, with intervals by Student's t."""
+    bias, spread, pairs = measures["bias"], measures["spread"], measures["pairs"]
+    bounds = _largest(bias, measures["bias_error"], pairs, confidence)
+    with np.errstate(divide="ignore"):  # of runs that do not scatter
+        logarithms = _largest(xr.ufuncs.log(spread), measures["spread_relative_error"], pairs, confidence)
+    spreads = spread.max("time"), *map(xr.ufuncs.exp, logarithms[1:])
+    measures = measures.drop_vars(["pairs", "spread", "spread_relative_error"])
+    measures = measures.isel(time=bias.fillna(-1.0).argmax("time"))
+    biases = bounds[0], bounds[1].clip(0.0), bounds[2]
+    intervals = with_bounds("bias", biases, bias.attrs["long_name"], "b")
+    return measures.assign(intervals | with_bounds("spread", spreads, spread.attrs["long_name"])).drop_vars("time")
+
+
+def _largest(
+    values: xr.DataArray, errors: xr.DataArray, pairs: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return the largest of values over `time`, with its interval by Student's t.
 
     The low end is the largest of all times. It allows for that choice: the confidence is that of as many intervals as
-    there are times at which the largest bias may lie (`rivals`).
+    there are times at which the largest value may lie (`rivals`).
     """
-    values = measures["bias"], measures["bias_error"], measures["pairs"]
-    bias, low, high = interval_by_error(*values, confidence)
+    _, low, high = interval_by_error(values, errors, pairs, confidence)
     rivals = (high >= low.max("time")).sum("time").clip(1)
-    _, low, _ = interval_by_error(*values, 1.0 - (1.0 - confidence) / rivals)
-    measures = measures.drop_vars("pairs").assign(bias_high=high).isel(time=bias.fillna(-1.0).argmax("time"))
-    bounds = measures["bias"], low.max("time").clip(0.0), measures["bias_high"]
-    return measures.assign(with_bounds("bias", bounds, bias.attrs["long_name"], "b")).drop_vars("time")
+    _, low, _ = interval_by_error(values, errors, pairs, 1.0 - (1.0 - confidence) / rivals)
+    at = values.fillna(-np.inf).argmax("time")
+    return values.isel(time=at), low.max("time"), high.isel(time=at)
 
 
 def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
     """Return two masks along `candidate`: where it describes SGD, and where it does not; neither is undecided."""
-    within = (measures["bias_high"] < 1.0) & (measures["spread"] < most_spread)
-    beyond = (measures["bias_low"] > 1.0) | (measures["spread"] >= most_spread)
+    within = (measures["bias_high"] < 1.0) & (measures["spread_high"] < most_spread)
+    beyond = (measures["bias_low"] > 1.0) | (measures["spread_low"] >= most_spread)
     return within, beyond
 
 

@@ -44,7 +44,7 @@ ROWS = {
         "passed_fraction": "passed a level",
     },
     "forgetting": dict.fromkeys(("forgetting", "transfer", "risk_at_switch"), "forgetting, transfer"),
-    "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`"},
+    "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`", "spread": "`spread` of `limits`"},
     "optimal_learning_rate": {"exit_steps_min": "least exit steps", "gamma_opt": "optimal learning rate"},
     "optimum": {"best": "least exit steps", "optimum": "optimal learning rate"},
     "overparametrisation_gain": {"gain": "gain"},
