@@ -143,7 +143,7 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     biases = _relative_deviation(means, variances, scatters)
     with np.errstate(divide="ignore", invalid="ignore"):  # of runs that do not scatter
         logarithms = 0.5 * xr.ufuncs.log(scatters)
-        errors = [_jackknifed(each.where(x.notnull()), pairs) for each in (biases, logarithms)]
+        errors = [_jackknifed(values.where(x.notnull()), pairs) for values in (biases, logarithms)]
     return xr.Dataset(
         {
             "bias": labelled(bias, "deviation of a limit over the scatter of SGD", "b"),

@@ -160,7 +160,7 @@ def test_run_takes_the_dynamics_named(config: Path, calls: list[tuple[Any, ...]]
 def test_run_with_failed_cases_says_how_many(config: Path, calls: list[Any], tmp_path: Path) -> None:
     result = invoked("run", config, "--results", tmp_path)
     assert result.exit_code == 1
-    assert "8 cases computed now; in all 2 failed: see" in result.output
+    assert "8 cases computed now; in all 2 failed, of 8 cases: see" in result.output
     assert [call[0] for call in calls] == ["write_missing_plan", "run_sweep"]
 
 

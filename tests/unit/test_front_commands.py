@@ -158,7 +158,8 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     counted = said.partition(" cases, ")[2]
     assert invoked("status", config).startswith(f"tiny: {state}; {said}\n")
     assert json.loads(invoked("status", config, "--json", status=status))["outcomes"] == counted
-    assert invoked("run", config, status=status).endswith(f"in all {counted}: see results/tiny/outcomes\n")
+    last = f"in all {counted}, of {sum(counts.values())} cases: see results/tiny/outcomes\n"
+    assert invoked("run", config, status=status).endswith(last)
     assert "results/tiny/outcomes lists them" in invoked("summary", config, status=status)
 
 

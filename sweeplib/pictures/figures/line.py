@@ -62,9 +62,8 @@ def line(
     Axes that are not selected or drawn are fixed at their middle value, the time at the last one.
     """
     choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
-    return quantity_chart(
-        ds, analyses, y, x, choice, log_axes, guide=() if guide is None else (guide,), published=reference
-    )
+    slopes = () if guide is None else (guide,)
+    return quantity_chart(ds, analyses, y, x, choice, log_axes, guide=slopes, published=reference)
 
 
 def quantity_chart(
