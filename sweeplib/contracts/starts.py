@@ -86,11 +86,17 @@ def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
 
 
 def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
-    """Check overlaps and particles against the weights, for one width and for another number of particles."""
-    started = _started(name)
+    """Check overlaps and particles against the weights, for two laws of the teacher and another number of particles."""
+    problems = [_started(name)]
     with suppress(InputError):  # of a start for rows of the norm √d alone
-        started = _started(name, teacher_start="gaussian")
-    replicas = replicas_of([Case(started, "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
+        problems.append(_started(name, teacher_start="gaussian"))
+    for problem in problems:
+        _require_overlaps_of_weights(problem)
+
+
+def _require_overlaps_of_weights(problem: Problem) -> None:
+    """Raise BrokenError unless overlaps and particles of the first two seeds are those of their weights."""
+    replicas = replicas_of([Case(problem, "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
     for i in (0, 1):
         (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i, None)
         pairs = {"m": (m, W @ W_star.T), "M": (replicas.M[i], W @ W_star.T), "Q": (replicas.Q[i], W @ W.T)}

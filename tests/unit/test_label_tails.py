@@ -160,15 +160,16 @@ STEPS = {
 def test_a_first_step_has_the_law_of_the_noise(dynamics, steps, law):
     """A linear unit at rest moves by γ √Δ z x: Q/Δ ∝ z², M ∝ z λ*; p-values at 10⁻⁴, 24 of them: false alarms 2·10⁻³.
 
-    A batch of one, used twice with a decay that takes all but the last use away, is one step.
+    A batch of one, used twice, moves by z (1 − (1 − γ)²): the second use sees what the first has left of the error.
     """
     more, cdf = LAWS[law]
-    problem = Problem(gamma=1.0, p=1, k=1, d=2000, Delta=0.25, activation="linear", a_star=0.0, start_scale=1e-9)
+    problem = Problem(gamma=0.5, p=1, k=1, d=2000, Delta=0.25, activation="linear", a_star=0.0, start_scale=1e-9)
     problem = dataclasses.replace(problem, **more, **STEPS[steps])
     time = problem.step_time() * problem.repeats
     ds = simulate(problem, dynamics, times=[time], seeds=range(1500), observables=("overlap_Q",))
-    # ‖x‖² is 1 up to √(2 Σ λ_b² d_b)/d, and both uses of a sample add up, but for 1/d
-    size = np.sqrt(ds.overlap_Q.values.ravel() * problem.d / problem.Delta) / problem.repeats
+    # ‖x‖² is 1 up to √(2 Σ λ_b² d_b)/d
+    moved = 1.0 - (1.0 - problem.gamma) ** problem.repeats
+    size = np.sqrt(ds.overlap_Q.values.ravel() * problem.d / problem.Delta) / moved
     squares = stats.kstest(size, lambda z: cdf(z) - cdf(-z))
     assert squares.pvalue > 1e-4
 

@@ -242,9 +242,9 @@ FAULTS = {
     ),
     "a start with wrong rows": (
         "start",
-        "problem.p, problem.d",
-        "1, problem.d",
-        "M: .* expected ",
+        "return share * teacher",
+        "return normals(1, problem.d) if problem.p else teacher",
+        r"its weights have the shape \(1, 30\); expected \(p, d\)",
     ),
     "another law of inputs": ("data", "else -1.0", "else -3.0", "over 4000 samples it is"),
     "no kind": ("cluster", 'Literal["own"] = "own"', 'Literal["other"] = "other"', "its `kind` is 'other'"),

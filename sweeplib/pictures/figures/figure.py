@@ -63,7 +63,11 @@ class Figure:
             raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
         needed = {name: inputs[name] if name in inputs else ANALYSES[name](ds) for name in self.needed(options)}
         with styled():
-            return fitted(self.function(*_prepared(ds, needed, options), **options))
+            drawing: Any = self.function(*_prepared(ds, needed, options), **options)
+            if not hasattr(drawing, "savefig"):
+                problem = f"figure {self.name}: it returns {type(drawing).__name__}"
+                raise TypeError(f"{problem}; expected a matplotlib.figure.Figure")
+            return fitted(drawing)
 
     def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Chart:
         """Return the interactive plot of a figure that has one (`interactive`), with these options."""
