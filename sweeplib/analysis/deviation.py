@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
-from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.differences import comparison_attrs, deviations_outline, differences
 from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.options import LostPart, Reference, Until
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -41,8 +41,7 @@ def deviation(
         result |= _means(name, difference, with_article(reference))
     for name, largest in deviations.largest().items():
         result |= sup_deviations(name, largest)
-    last = min(until, float(ds["time"].max()))
-    return xr.Dataset(result).assign_attrs(reference=reference, until=last, max_lost=max_lost)
+    return xr.Dataset(result).assign_attrs(comparison_attrs(ds, reference, until, max_lost))
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
-from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.differences import comparison_attrs, deviations_outline, differences
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
@@ -62,9 +62,8 @@ def deviation_scaling(
         result |= _fits(name, ds, largest, over, resampling)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
-    last = min(until, float(ds["time"].max()))
-    options = {"reference": reference, "until": last, "max_lost": max_lost, "confidence": confidence}
-    return scaling.assign_attrs(options | {"over": " ".join(over)})
+    options = comparison_attrs(ds, reference, until, max_lost)
+    return scaling.assign_attrs(options | {"confidence": confidence, "over": " ".join(over)})
 
 
 def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:

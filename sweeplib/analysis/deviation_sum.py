@@ -18,7 +18,7 @@ from sweeplib.analysis.deviation_scaling import (
     fits_over,
     scaling_dims,
 )
-from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.differences import comparison_attrs, deviations_outline, differences
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -79,9 +79,8 @@ def deviation_sum(
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
     summed = xr.Dataset(result)
     summed["variable"] = labelled(summed["variable"], "variable of a term of the deviation")
-    last = min(until, float(ds["time"].max()))
-    options = {"reference": reference, "until": last, "max_lost": max_lost, "confidence": confidence}
-    return summed.assign_attrs(options | {"over": " ".join(over)})
+    options = comparison_attrs(ds, reference, until, max_lost)
+    return summed.assign_attrs(options | {"confidence": confidence, "over": " ".join(over)})
 
 
 def _variable(ds: xr.Dataset, name: str) -> xr.DataArray:

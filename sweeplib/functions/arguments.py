@@ -82,23 +82,11 @@ def _annotation(of: str, argument: inspect.Parameter, names: dict[str, Any]) -> 
 
 
 def checked_argument(of: str, argument: Argument) -> Argument:
-    """Return a parameter of the function `of` unchanged; InputError unless configs can have its values and its default.
+    """Return a parameter of the function `of`, its default as a config would give it.
 
-    Configs have numbers, texts, true and false, None, and lists of them.
+    InputError unless configs can have its values and its default: numbers, texts, true and false, None, lists of them.
     """
-    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        values = ", ".join(repr(member.value) for member in kind)
-        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
-        raise InputError(problem, value=kind.__name__, expected=expected)
-    try:
-        values_of = pydantic.TypeAdapter(argument.type)
-    except pydantic.errors.PydanticUserError:
-        problem, expected = (
-            f"{of}: no config can have values of {argument.name}",
-            "a type such as float, int, str, bool",
-        )
-        raise InputError(problem, value=str(argument.type), expected=expected) from None
+    values_of = _values_of(of, argument)
     if argument.is_needed:
         return argument
     problem = f"{of}: the default of {argument.name} is no value of it"
@@ -117,6 +105,20 @@ def checked_argument(of: str, argument: Argument) -> Argument:
         problem = f"{of}: the default of {argument.name} is not what a config, and the store, would give for it"
         raise InputError(problem, value=default, expected=f"such as {stored!r}, or an annotation")
     return replace(argument, default=default)
+
+
+def _values_of(of: str, argument: Argument) -> pydantic.TypeAdapter[Any]:
+    """Return what checks values of a parameter of the function `of`; InputError if no config can have any."""
+    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        values = ", ".join(repr(member.value) for member in kind)
+        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
+        raise InputError(problem, value=kind.__name__, expected=expected)
+    try:
+        return pydantic.TypeAdapter(argument.type)
+    except pydantic.errors.PydanticUserError:
+        problem = f"{of}: no config can have values of {argument.name}"
+        raise InputError(problem, value=str(argument.type), expected="a type such as float, int, str, bool") from None
 
 
 def value_of_json(kind: Any, value: Any) -> Any:

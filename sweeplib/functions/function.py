@@ -45,7 +45,7 @@ NAMES = (
 """Names with a meaning of their own in datasets and configs."""
 ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
-STORED = {"case_id", END_STATE, "problem"}
+STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 EXITS = {"exit_steps", "exit_time"}
 """Names of results that figures take for the exits of networks."""
@@ -79,7 +79,7 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
         """Read the signature of a function; InputError if a sweep cannot call it, or if names do not fit together."""
-        _refuse_others(function)
+        _refuse_no_function(function)
         functools.update_wrapper(self, function)
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
@@ -240,7 +240,7 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     return decorated
 
 
-def _refuse_others(function: Callable[..., Any]) -> None:
+def _refuse_no_function(function: Callable[..., Any]) -> None:
     """Raise InputError for what is no plain function, and for one that other processes cannot find by its name."""
     name = getattr(function, "__qualname__", type(function).__name__)
     problem = None

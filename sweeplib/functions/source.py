@@ -72,7 +72,7 @@ def source_of(function: Function) -> str:
         raise InputError(problem, value=names, expected=expected)
     elsewhere = _Elsewhere(sys.modules[function.module])
     nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
-    parts = [*map(ast.unparse, nodes), *_check_of(computed_values(function, needed))]
+    parts = [*map(ast.unparse, nodes), *_check_of(_computed_values(function, needed))]
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -116,7 +116,7 @@ def _with_known_values(function: Function, statements: list[Statement], running:
     return list(map(with_value, statements))
 
 
-def computed_values(function: Function, needed: list[Statement]) -> dict[str, Any]:
+def _computed_values(function: Function, needed: list[Statement]) -> dict[str, Any]:
     """Return the values that a function reads and its statements compute, such as from the command line or a file.
 
     Those that a checkpoint could have, by name, but for those that functions change when they are called.

@@ -113,6 +113,11 @@ def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outli
     return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
 
 
+def comparison_attrs(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> dict[str, str | float]:
+    """Return the options of a comparison as attributes; `until` is the last time that is compared, a finite one."""
+    return {"reference": reference, "until": min(until, float(ds["time"].max())), "max_lost": max_lost}
+
+
 def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:
     """Return the differences between each other dynamics and `reference`, up to the time `until`.
 

@@ -143,15 +143,16 @@ def is_there(name: str) -> bool:
     return Path(name).is_absolute() and Path(name).is_file()
 
 
-def file_in(word: str) -> tuple[str, str]:
+def file_in(word: str, folder: Path = Path()) -> tuple[str, str]:
     """Return what stands before the file in a word of a command, as in `--data=FILE`, and its path; "" without a file.
 
     In a command single braces are those of parameters; the braces of a path are doubled.
+    folder : an absolute one, in which relative paths are looked for; none are by default.
     """
     for before in ("", word[: word.find("=") + 1]):
-        path = word[len(before) :].replace("{{", "{").replace("}}", "}")
-        if is_there(path):
-            return before, path
+        path = folder / word[len(before) :].replace("{{", "{").replace("}}", "}")
+        if is_there(str(path)):
+            return before, str(path)
     return word, ""
 
 
@@ -173,18 +174,15 @@ def words_of(command: str | list[Any]) -> list[str]:
 def located_command(command: str | list[Any], folder: Path) -> str:
     """Return a command with the absolute paths of those files in its words that are in `folder`, as `file_in` has them.
 
-    Links are not followed: what a program does may depend on the name by which it is called.
+    Links to files are not followed: what a program does may depend on the name by which it is called.
     """
-    return command_of(_located_word(word, folder) for word in words_of(command))
+    parts = (file_in(word, folder.absolute()) for word in words_of(command))
+    return command_of(before + path_in_command(_in_real_folder(path)) if path else before for before, path in parts)
 
 
-def _located_word(word: str, folder: Path) -> str:
-    """Return a word of a command with the absolute path of the file in `folder` that it names, if any."""
-    for before in ("", word[: word.find("=") + 1]):
-        path = folder / word[len(before) :]
-        if path.is_file():
-            return before + path_in_command(path.parent.resolve() / path.name)
-    return word
+def _in_real_folder(path: str) -> Path:
+    """Return a path of which the folder, not the file, is without links."""
+    return Path(path).parent.resolve() / Path(path).name
 
 
 def path_in_command(path: str | Path) -> str:
