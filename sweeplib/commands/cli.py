@@ -220,10 +220,8 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
         echo(f"Options and an example: sweeplib explain {'KEY' if kind == KEYS else f'{kind}.NAME'}")
 
 
-app.add_command(explain)
-app.add_command(new)
-app.add_command(schema)
-app.add_command(test_plugin)
+for start in (explain, new, schema, test_plugin):
+    app.add_command(start)
 
 
 @app.command("open")

@@ -55,18 +55,14 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def loaded(config: str, results: str) -> tuple["Design", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.commands.snakemake import checked_results
-    from sweeplib.config import load
-    from sweeplib.engine.storage.records.config_files import check_origin
-    from sweeplib.engine.storage.records.rounds import with_rounds
+    from sweeplib.commands.sweep import loaded as of_file
 
-    sweep = load(config)
-    directory = checked_results(Path(results)) / sweep.name
-    check_origin(Path(config), directory)
+    sweep, directory = of_file(Path(config), (), checked_results(Path(results)))
     if not directory.is_absolute():
         relative = Path(os.path.relpath(directory))
         # `./stages` is another file than `stages` for Snakemake
         directory = relative if relative.name else Path.cwd()
-    return with_rounds(sweep, directory), str(directory)
+    return sweep, str(directory)
 
 
 def caption(sweep: "Design", name: str) -> str:
