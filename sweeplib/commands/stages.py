@@ -7,7 +7,6 @@ functions, some of them by the shell command of `call`, whose arguments are text
 import atexit
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.engine.process import job
 from sweeplib.engine.process.command import command, whole_process
 from sweeplib.engine.process.stage_log import log_path, output_copy
-from sweeplib.engine.process.terminal import harmless
+from sweeplib.engine.process.terminal import echo
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def begin(config: str, sweep: "Design", directory: str) -> None:
         locks.enter_context(sweep_lock(Path(directory)))
         locks.enter_context(at_work(Path(directory), "runs all stages"))
     except SweeplibError as error:
-        sys.stderr.write(f"{harmless(str(error))}\n")
+        echo(error, errors=True)
         raise SystemExit(1) from None
     atexit.register(locks.close)
     record_origin(Path(config), Path(directory))
@@ -181,8 +180,7 @@ def ended(sweep: "Design", directory: str) -> None:
     from sweeplib.pictures.report import summary
 
     outcome = summary(sweep, directory)
-    sys.stdout.write(f"{outcome.text}\n")
-    sys.stdout.flush()
+    echo(outcome.text)
     if outcome.failed:
         raise SystemExit(1)
 

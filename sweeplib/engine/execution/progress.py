@@ -14,7 +14,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.process.terminal import harmless
+from sweeplib.engine.process.terminal import echo, harmless
 from sweeplib.engine.status import outcomes
 from sweeplib.engine.storage.records.stage_records import tell
 
@@ -294,8 +294,7 @@ class ProgressLines(_Shown):
 
     def say(self, news: str) -> None:
         """Write a line."""
-        sys.stderr.write(f"{self.name}: {news}\n")
-        sys.stderr.flush()
+        echo(f"{self.name}: {news}", errors=True)
 
 
 @contextmanager
