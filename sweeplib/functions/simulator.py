@@ -309,11 +309,11 @@ class FunctionSimulator(Simulator):
                 kind = self.function.arguments[name].type
                 columns[name] = columns[name]._replace(values=[value_of_json(kind, value) for value in values])
         columns["seed"] = Column.of(index["seed"].tolist())
-        pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
-        named = {"dynamics": self.function.name, "code": self.function.code}
-        shared_by_all = named | {
+        shared_by_all = {
+            "dynamics": self.function.name,
+            "code": self.function.code,
             "root_seed": shared["root_seed"],
-            "pair_by": pair_by,
+            "pair_by": None if shared["pair_by"] is None else tuple(shared["pair_by"]),
             "recording": self.recording(shared),
         }
         return FunctionCases.of_one_value(shared_by_all, len(rows)).replaced(**columns)
