@@ -23,7 +23,7 @@ from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.estimates import Plan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
-from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.progress import Listeners, RunProgress, Steps, shown_progress
 from sweeplib.engine.execution.queue import Queue, layouts_of
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.stage_records import tell
@@ -171,9 +171,9 @@ def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
 
 @contextmanager
 def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Iterator[tuple[RunProgress, Listeners]]:
-    """Yield the progress of all cases, which some workers share, and who is told of it: the screen and the record."""
+    """Yield the progress of all cases, which some workers share, and who is told of the run, at first this alone."""
     with shown_progress(work.sweep.name, work.plan.todo, queue.wholes, workers, show=show) as progress:
-        yield progress, Listeners(progress, RecordedProgress(progress))
+        yield progress, Listeners(progress)
 
 
 def _probe(work: Workload) -> Probe:
