@@ -1,14 +1,16 @@
 """A run that a seed replays: the driver, the dispatcher and the store are the true ones, what they meet is drawn.
 
-Workers die before or after they have stored a task, answer late, are gone for a while; a task is computed twice;
-schedulers are lost; drivers are killed; a disk is full; a file system does not list yet what others have written. All
-of it happens in this thread, at a clock of its own, so that the same seed is the same run.
+Workers die before or after they have stored a task or kept the state of a case, answer late, are gone for a while; a
+task is computed twice; schedulers are lost; drivers are killed; the disk of all or of one machine is full; a file
+system does not list yet what others have written. All of it happens in this thread, at a clock of its own, so that the
+same seed is the same run.
 """
 
 import errno
 import os
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +22,15 @@ from unittest.mock import patch
 from distributed import KilledWorker
 
 from sweeplib.engine.design.cluster import ClusterSettings
-from sweeplib.engine.execution import blocks, dispatch
+from sweeplib.engine.execution import blocks, dispatch, guard
 from sweeplib.engine.execution.blocks import Block
 from sweeplib.engine.execution.guard import computed_here
+from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.storage.store import run_store, segment
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.segment import Segment
+from sweeplib.functions import courses
+from sweeplib.functions.simulator import FunctionSimulator
 
 ALLOWED_DEATHS = 3
 """Workers that a task may end before Dask gives it up."""
@@ -36,6 +42,9 @@ FAULTS = {
     "workers are gone",
     "an answer is late, and another worker is given the task, too",
     "the disk is full",
+    "the disk of one machine is full",
+    "a worker dies before it has kept a state",
+    "a worker dies after it has kept a state",
     "a worker dies before it has stored a task",
     "a file is listed late",
     "a worker dies after it has stored a task",
@@ -51,19 +60,20 @@ class World:
     """What a run meets, drawn by a seed: each event is a fault with the probability `faults`.
 
     repeated : rows that a driver may compute again, since a file system did not list them.
+    kept : how often the state of a case was kept.
     story : what happened, for whoever reads a failing seed.
     """
 
     def __init__(self, seed: int, faults: float) -> None:
         self.rng, self.faults = random.Random(seed), faults
-        self.now, self.story, self.repeated = 0.0, list[str](), 0
+        self.now, self.story, self.repeated, self.kept = 0.0, list[str](), 0, 0
         self.hidden: dict[Path, int] = {}
         self.is_in_task = False
         self.begin()
 
     def begin(self) -> None:
         """Begin with another driver: its scheduler has no tasks."""
-        self.workers = {f"worker {number}": 1 for number in range(self.rng.randint(1, 4))}
+        self.workers = {f"tcp://host-{number}:1": 1 for number in range(self.rng.randint(1, 4))}
         self.waiting, self.late = list[Task](), list[Task]()
         self.is_lost = False
         if self.rng.random() < 0.5:
@@ -93,7 +103,7 @@ class World:
         if self.workers and self.happens("workers are gone", 0.2):
             self.workers = {}
         elif not self.workers and self.rng.random() < 0.3:
-            self.workers = {"worker": 1}
+            self.workers = {"tcp://another:1": 1}
         if self.late and self.rng.random() < 0.3:
             self.late.pop(self.rng.randrange(len(self.late))).end()
         elif self.waiting and self.workers:
@@ -102,8 +112,11 @@ class World:
 
     def _run(self, task: "Task") -> None:
         self.is_in_task = True
+        memory = SimpleNamespace(memory_limit=None)
+        worker = SimpleNamespace(address=self.rng.choice(list(self.workers)), memory_manager=memory)
         try:
-            task.run()
+            with patch("distributed.get_worker", lambda: worker):
+                task.run()
         except KilledError:
             _mark(task.block)
             task.deaths += 1
@@ -136,6 +149,17 @@ class World:
             raise KilledError
         return path
 
+    def keep(self, folder: CheckpointFolder, name: str, content: bytes) -> None:
+        """Keep the state of a case, unless a disk is full or the worker dies before; it may die after."""
+        if self.happens("the disk of one machine is full", 0.03):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder.directory)
+        if self.happens("a worker dies before it has kept a state", 0.05):
+            raise KilledError
+        _keep(folder, name, content)
+        self.kept += 1
+        if self.happens("a worker dies after it has kept a state", 0.05):
+            raise KilledError
+
     def listed(self, directory: Path, dynamics: str) -> list[Path]:
         """Return the segments that a listing has now; what a worker does not see it may compute again."""
         if self.is_in_task:
@@ -145,7 +169,7 @@ class World:
         return paths
 
 
-_write, _listed = segment.write_content, run_store.segment_paths
+_write, _listed, _keep = segment.write_content, run_store.segment_paths, CheckpointFolder.write
 
 
 def _mark(block: Block) -> None:
@@ -194,6 +218,10 @@ class Client:
 
     def run(self, *_: Any, workers: Sequence[str], **_named: Any) -> dict[str, None]:
         return dict.fromkeys(workers)
+
+    def retire_workers(self, workers: Sequence[str]) -> None:
+        for worker in workers:
+            del self._world.workers[worker]
 
     def register_plugin(self, _: Any) -> None:
         raise RuntimeError("no page")
@@ -251,6 +279,10 @@ class SimulatedCluster(ClusterSettings):
 def simulated(world: World) -> Iterator[None]:
     """A context in which runs meet a world instead of a cluster, a clock and a disk."""
     time = SimpleNamespace(monotonic=world.clock, sleep=world.sleep)
+
+    def keep(folder: CheckpointFolder, name: str, content: bytes) -> None:  # a method, which gets the folder
+        world.keep(folder, name, content)
+
     with (
         patch.object(dispatch, "time", time),
         patch.object(blocks, "time", SimpleNamespace(perf_counter=world.clock)),
@@ -260,8 +292,18 @@ def simulated(world: World) -> Iterator[None]:
         patch.object(run_store, "segment_paths", world.listed),
         patch.object(segment, "write_content", world.write),
         patch.object(blocks, "computed_apart", _here),
+        patch.object(courses, "time", time),
+        patch.object(CheckpointFolder, "write", keep),
+        patch.object(guard, "unfit", _unfit),
+        # the module by its name: the package has a function of this name
+        patch.object(sys.modules[FunctionSimulator.__module__], "unfit", _unfit),
     ):
         yield
+
+
+def _unfit(error: BaseException, **options: bool) -> BaseException | None:
+    """Return the error that ends a task: a death is no outcome of a case either."""
+    return error if isinstance(error, KilledError) else unfit(error, **options)
 
 
 def _here(cases: Any, _: Any, allowance: Any, explained: Any) -> Any:
