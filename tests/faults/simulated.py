@@ -12,7 +12,7 @@ import pickle
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from queue import Empty
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ from unittest.mock import patch
 from distributed import KilledWorker
 
 from sweeplib.engine.design.cluster import ClusterSettings
-from sweeplib.engine.execution import blocks, dispatch, guard
+from sweeplib.engine.execution import blocks, dispatch, guard, run
 from sweeplib.engine.execution.blocks import Block
 from sweeplib.engine.execution.guard import computed_here
 from sweeplib.engine.execution.machine import unfit
@@ -38,6 +38,7 @@ ALLOWED_DEATHS = 3
 
 FAULTS = {
     "the driver is killed",
+    "another driver runs the sweep",
     "the scheduler is lost",
     "workers are gone",
     "an answer is late, and another worker is given the task, too",
@@ -57,28 +58,40 @@ class KilledError(BaseException):
 
 
 class World:
-    """What a run meets, drawn by a seed: each event is a fault with the probability `faults`.
+    """What runs meet, drawn by a seed: each event is a fault with the probability `faults`.
 
-    repeated : rows that a driver may compute again, since a file system did not list them.
+    another : runs the same sweep as another driver does, in the midst of this one; None if there is no other.
+    cases : of the sweep.
+    repeated : rows that a driver may compute again, since a file system did not list them, or another was at work.
     kept : how often the state of a case was kept.
     story : what happened, for whoever reads a failing seed.
     """
 
-    def __init__(self, seed: int, faults: float) -> None:
+    def __init__(self, seed: int, faults: float, another: Callable[[], Any] | None = None, cases: int = 0) -> None:
         self.rng, self.faults = random.Random(seed), faults
+        self.another, self.cases = another, cases
         self.now, self.story, self.repeated, self.kept = 0.0, list[str](), 0, 0
         self.hidden: dict[Path, int] = {}
         self.is_in_task = False
         self.begin()
 
     def begin(self) -> None:
-        """Begin with another driver: its scheduler has no tasks."""
-        self.workers = {f"tcp://host-{number}:1": 1 for number in range(self.rng.randint(1, 4))}
-        self.waiting, self.late = list[Task](), list[Task]()
-        self.is_lost = False
+        """Begin with another driver, after the last one has ended."""
+        self.scheduler = Scheduler(self)
         if self.rng.random() < 0.5:
             self.hidden.clear()
         self.repeated += sum(len(Segment(path)) for path in self.hidden if path.exists())
+
+    def run_another(self) -> None:
+        """Run another driver to its end, in the midst of one; there is no third."""
+        another, self.another = self.another, None
+        before, self.scheduler = self.scheduler, Scheduler(self)
+        self.repeated += self.cases
+        try:
+            assert another is not None
+            another()
+        finally:
+            self.another, self.scheduler = another, before
 
     def happens(self, what: str, share: float = 1.0) -> bool:
         """Return whether a fault happens, which has a share of the faults."""
@@ -92,49 +105,6 @@ class World:
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-
-    def step(self) -> None:
-        """Let one thing happen: a task ends, a late one is answered, or there is a fault."""
-        self.now += 0.01
-        if self.happens("the driver is killed", 0.2):
-            raise KilledError
-        if self.happens("the scheduler is lost", 0.1):
-            self.is_lost = True
-        if self.workers and self.happens("workers are gone", 0.2):
-            self.workers = {}
-        elif not self.workers and self.rng.random() < 0.3:
-            self.workers = {"tcp://another:1": 1}
-        if self.late and self.rng.random() < 0.3:
-            self.late.pop(self.rng.randrange(len(self.late))).end()
-        elif self.waiting and self.workers:
-            task = self.waiting.pop(self.rng.randrange(len(self.waiting)))
-            self._run(task)
-
-    def _run(self, task: "Task") -> None:
-        self.is_in_task = True
-        memory = SimpleNamespace(memory_limit=None)
-        worker = SimpleNamespace(address=self.rng.choice(list(self.workers)), memory_manager=memory)
-        try:
-            with patch("distributed.get_worker", lambda: worker):
-                task.run()
-        except KilledError:
-            _mark(task.block)
-            task.deaths += 1
-            if task.deaths > ALLOWED_DEATHS:
-                task.error = KilledWorker(task.key, SimpleNamespace(address="worker"), ALLOWED_DEATHS)
-                task.end()
-            else:
-                self.waiting.append(task)
-            return
-        except OSError as error:
-            task.error = error
-        finally:
-            self.is_in_task = False
-        if task.error is None and self.happens("an answer is late, and another worker is given the task, too"):
-            self.waiting.append(task)
-            self.late.append(task)
-        else:
-            task.end()
 
     def write(self, directory: Path, dynamics: str, content: bytes) -> Path:
         """Write a segment, unless the disk is full or the worker dies before; it may die after, or be seen late."""
@@ -169,6 +139,61 @@ class World:
         return paths
 
 
+class Scheduler:
+    """The workers of a driver and its tasks: those that wait, and those that are done and not yet answered."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.workers = {f"tcp://host-{number}:1": 1 for number in range(world.rng.randint(1, 4))}
+        self.waiting, self.late = list[Task](), list[Task]()
+        self.is_lost = False
+
+    def step(self) -> None:
+        """Let one thing happen: a task ends, a late one is answered, or there is a fault."""
+        self._world.now += 0.01
+        if self._world.happens("the driver is killed", 0.2):
+            raise KilledError
+        if self._world.another is not None and self._world.happens("another driver runs the sweep", 0.1):
+            self._world.run_another()
+        if self._world.happens("the scheduler is lost", 0.1):
+            self.is_lost = True
+        if self.workers and self._world.happens("workers are gone", 0.2):
+            self.workers = {}
+        elif not self.workers and self._world.rng.random() < 0.3:
+            self.workers = {"tcp://another:1": 1}
+        if self.late and self._world.rng.random() < 0.3:
+            self.late.pop(self._world.rng.randrange(len(self.late))).end()
+        elif self.waiting and self.workers:
+            task = self.waiting.pop(self._world.rng.randrange(len(self.waiting)))
+            self._run(task)
+
+    def _run(self, task: "Task") -> None:
+        self._world.is_in_task = True
+        memory = SimpleNamespace(memory_limit=None)
+        worker = SimpleNamespace(address=self._world.rng.choice(list(self.workers)), memory_manager=memory)
+        try:
+            with patch("distributed.get_worker", lambda: worker):
+                task.run()
+        except KilledError:
+            _mark(task.block)
+            task.deaths += 1
+            if task.deaths > ALLOWED_DEATHS:
+                task.error = KilledWorker(task.key, SimpleNamespace(address="worker"), ALLOWED_DEATHS)
+                task.end()
+            else:
+                self.waiting.append(task)
+            return
+        except OSError as error:
+            task.error = error
+        finally:
+            self._world.is_in_task = False
+        if task.error is None and self._world.happens("an answer is late, and another worker is given the task, too"):
+            self.waiting.append(task)
+            self.late.append(task)
+        else:
+            task.end()
+
+
 _write, _listed, _keep = segment.write_content, run_store.segment_paths, CheckpointFolder.write
 
 
@@ -180,8 +205,8 @@ def _mark(block: Block) -> None:
 class Task:
     """A future of Dask: it runs what was pickled, as in another process."""
 
-    def __init__(self, world: World, key: str, function: Callable[[Any], Any], argument: Any) -> None:
-        self.key, self._world, self._function, self._pickled = key, world, function, pickle.dumps(argument)
+    def __init__(self, key: str, function: Callable[[Any], Any], argument: Any) -> None:
+        self.key, self._function, self._pickled = key, function, pickle.dumps(argument)
         self.block: Block = argument
         self.deaths, self.result, self.error = 0, None, None
         self._callbacks: list[Callable[[Task], Any]] = []
@@ -206,22 +231,22 @@ class Client:
 
     asynchronous, dashboard_link, scheduler = False, "", SimpleNamespace(address="simulated")
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
 
     @property
     def status(self) -> str:
-        return "closed" if self._world.is_lost else "running"
+        return "closed" if self._scheduler.is_lost else "running"
 
     def nthreads(self) -> dict[str, int]:
-        return dict(self._world.workers)
+        return dict(self._scheduler.workers)
 
     def run(self, *_: Any, workers: Sequence[str], **_named: Any) -> dict[str, None]:
         return dict.fromkeys(workers)
 
     def retire_workers(self, workers: Sequence[str]) -> None:
         for worker in workers:
-            del self._world.workers[worker]
+            del self._scheduler.workers[worker]
 
     def register_plugin(self, _: Any) -> None:
         raise RuntimeError("no page")
@@ -230,8 +255,8 @@ class Client:
         return {"workers": {"worker": {"memory_limit": 10**9}}}
 
     def map(self, function: Callable[[Any], Any], tasks: Sequence[Any], *, key: list[str], pure: bool) -> list[Task]:
-        new = [Task(self._world, name, function, task) for name, task in zip(key, tasks, strict=True)]
-        self._world.waiting += new
+        new = [Task(name, function, task) for name, task in zip(key, tasks, strict=True)]
+        self._scheduler.waiting += new
         return new
 
     def gather(self, futures: Sequence[Task]) -> list[Any]:
@@ -245,7 +270,7 @@ class Ready:
     """The queue of tasks that have ended, on which the dispatcher waits: meanwhile things happen."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._tasks = world, list[Task]()
+        self._world, self._scheduler, self._tasks = world, world.scheduler, list[Task]()
 
     def put(self, task: Task) -> None:
         self._tasks.append(task)
@@ -255,7 +280,7 @@ class Ready:
 
     def get(self, timeout: float | None = None) -> Task:
         if not self._tasks:
-            self._world.step()
+            self._scheduler.step()
         if not self._tasks:
             self._world.now += timeout or 0.0
             raise Empty
@@ -272,7 +297,7 @@ class SimulatedCluster(ClusterSettings):
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator[Any]:
-        yield Client(self.world)
+        yield Client(self.world.scheduler)
 
 
 @contextmanager
@@ -284,6 +309,7 @@ def simulated(world: World) -> Iterator[None]:
         world.keep(folder, name, content)
 
     with (
+        patch.object(run, "driver_locks", lambda *_: nullcontext()),  # as on hosts that do not share locks
         patch.object(dispatch, "time", time),
         patch.object(blocks, "time", SimpleNamespace(perf_counter=world.clock)),
         patch.object(blocks, "seconds_at_work", world.clock),

@@ -78,7 +78,16 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 def simulated_run(seed: int, directory: Path, undisturbed: Undisturbed) -> World:
     """Run a sweep by one driver after the other until it is done; return the world that they have met."""
-    world = World(seed, faults=0.15)
+
+    def another() -> None:
+        """Run the sweep as somebody else does meanwhile."""
+        with suppress(KilledError):
+            try:
+                run_sweep(sweep, directory, progress=False)
+            except (SweeplibError, OSError) as error:
+                world.story.append(str(error).replace(str(directory), "FOLDER"))
+
+    world = World(seed, 0.15, another, len(undisturbed.numbers))
     sweep = replace(SWEEP, cluster=SimulatedCluster(block_size=1 + seed % 7, world=world))
     with simulated(world):
         for driver in range(DRIVERS + 1):
