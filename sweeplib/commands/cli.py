@@ -63,8 +63,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
 @app.command(short_help="Show the cases to compute and their cost on this machine.")
 @options.config
 @options.overrides
-@options.set_
-@options.results
+@options.settings
 @options.workers
 @options.json
 def plan(
@@ -109,8 +108,7 @@ def _show_plan(table: "Table", answers: Iterable[str]) -> None:
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 @options.workers
 @click.option("--progress/--no-progress", default=True, help="Show the progress.")
 def run(
@@ -141,8 +139,7 @@ def run(
 @app.command()
 @options.file_or_folder
 @options.overrides
-@options.set_
-@options.results
+@options.settings
 @options.json
 def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results: Path, json: bool) -> None:
     """Show whether a sweep runs, and how far it is.
@@ -226,8 +223,7 @@ for start in (explain, new, schema, test_plugin):
 
 @app.command("open")
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     """Open the report in the browser; show its path."""
     directory = folder_of(config, set_, results)
@@ -242,8 +238,7 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
 
 @app.command()
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
     """Write the labelled dataset; publish it if the config says so."""
     sweep, directory = to_work_on(config, set_, results)
@@ -264,8 +259,7 @@ def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Write the analyses of the dataset: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
@@ -279,8 +273,7 @@ def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Draw the figures: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
@@ -293,8 +286,7 @@ def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
 
 @app.command()
 @options.sweeps
-@options.set_
-@options.results
+@options.settings
 @options.output
 def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: Path | None) -> None:
     """Write the report, or a page that compares several sweeps.
@@ -326,8 +318,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
 
 @app.command()
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 @options.json
 def summary(config: Path, set_: Sequence[str], results: Path, json: bool) -> None:
     """Show the outcome of a sweep and where its results are.
