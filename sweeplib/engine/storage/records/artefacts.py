@@ -164,18 +164,13 @@ def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
     # both texts as they are written there: the paths of files in a complete config are relative to its folder
     config, settings = directory / "config.yaml", settings_digest(complete_config(sweep, directory))
-    last = _recorded_settings(config) if config.exists() else settings
+    try:
+        last = settings_digest(file_text(config)) if config.exists() else settings
+    except (ValueError, AttributeError):  # no text, no YAML, no mapping
+        raise damaged(config, REPAIR) from None
     if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
         raise InputError("the present results are of another config", file=directory, expected=expected)
-
-
-def _recorded_settings(config: Path) -> str:
-    """Return the digest of the settings in a complete config; DamageError if it is none."""
-    try:
-        return settings_digest(file_text(config))
-    except (ValueError, AttributeError):  # no text, no YAML, no mapping
-        raise damaged(config, REPAIR) from None
 
 
 def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_failed: bool = True) -> list[Path]:
