@@ -54,38 +54,6 @@ class Listener:
         """Take note of a line of news, such as that workers were lost."""
 
 
-class Listeners(Listener):
-    """Several listeners, each of whom is told, in their order."""
-
-    def __init__(self, *listeners: Listener) -> None:
-        self.listeners = list(listeners)
-
-    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Tell all that a run begins."""
-        for listener in self.listeners:
-            listener.run_begins(place, dashboard, page)
-
-    def handed_out(self, blocks: "Mapping[str, Block]") -> None:
-        """Tell all of blocks that were handed out."""
-        for listener in self.listeners:
-            listener.handed_out(blocks)
-
-    def task_ended(self, block: "Block", report: "BlockReport") -> None:
-        """Tell all of a block that is done."""
-        for listener in self.listeners:
-            listener.task_ended(block, report)
-
-    def run_ended(self) -> None:
-        """Tell all that the run has ended."""
-        for listener in self.listeners:
-            listener.run_ended()
-
-    def say(self, news: str) -> None:
-        """Tell all a line of news."""
-        for listener in self.listeners:
-            listener.say(news)
-
-
 class Steps:
     """Lines on standard error about the steps of a command, each written when its step begins, then its time.
 
