@@ -193,15 +193,13 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
     from sweeplib.commands import listing
     from sweeplib.engine.process.terminal import LINE, console
 
-    if kind is None and json:
-        options.echo_json(listing.sweep_records(results))
-        return
     if kind is None:
-        table = listing.sweeps(results)
-        if table is None:
+        if json:
+            options.echo_json(listing.sweep_records(results))
+        elif (sweeps := listing.sweeps(results)) is None:
             echo(f"no sweeps in {results}")
-            return
-        show(table)
+        else:
+            show(sweeps)
         return
     from sweeplib.config.catalogue import catalogue
 

@@ -204,8 +204,10 @@ def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:
         axis = _refinable_axis(sweep, axis_name, key)
         ends = question.bounds.get(axis_name, (axis.values[0], axis.values[-1]))
         first = {other.name: other.values[0] for other in sweep.grid.axes}
+        # whole if the values of the axis are
+        as_value = float if isinstance(axis.values[0], float) else math.ceil
         with errors_at(key):
-            with_rows(sweep, [[Row({**first, axis.name: _as_of(axis, end)}, 1, "") for end in ends]])
+            with_rows(sweep, [[Row({**first, axis.name: as_value(end)}, 1, "") for end in ends]])
 
 
 def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
@@ -218,8 +220,3 @@ def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
     if not are_numbers(axes[name].values):
         raise InputError("not an axis of numbers", key=key, value=name, expected="an axis such as gamma")
     return axes[name]
-
-
-def _as_of(axis: Axis, bound: float) -> int | float:
-    """Return a bound as a value of an axis: whole if its values are, rounded up."""
-    return float(bound) if isinstance(axis.values[0], float) else math.ceil(bound)
