@@ -47,13 +47,16 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     workers : their number, None for what the config says. progress : whether a line says which step begins.
     """
     cluster, steps = cluster_of(sweep), Steps(sweep.name if progress else None)
-    before = _plan_on(_basis(sweep), sweep, directory)
+    before = _plan_before(sweep, directory)
     memory, module = cluster.memory_here(workers), home_of(sweep.simulator)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout, module) as calibration:
         with steps.step(f"planning {counted(sweep.size)}"):
-            demands = {name: _remembered_demand(sweep, name, directory) for name in sweep.runs}
-            for name, demand in demands.items():
-                if demand.todo:
+            demands = dict[str, Demand]()
+            for name in sweep.runs:
+                wanted = inventory(sweep, name, RunStore(directory, name))
+                wanted.remember()  # identities are written for the run
+                demands[name] = demand_of(wanted)
+                if demands[name].todo:
                     refuse_large_cases(sweep, name, workers)
             pilots = {name: pilots_of(demand.wanted, cluster.block_size) for name, demand in demands.items()}
         costs = before.costs
@@ -155,26 +158,18 @@ def plan_as_json(plan: Plan, sweep: Design, directory: Path) -> str:
     return json.dumps(plan.record() | {"rows": rows}, indent=1)
 
 
-def _basis(sweep: Design) -> str:
-    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
+def _plan_before(sweep: Design, directory: Path) -> Plan:
+    """Return the written plan, one that says nothing if it was measured on another basis or is damaged.
+
+    The basis is what the cost of a case depends on: the config without its seeds, the code, the machine.
+    """
     numerics = [sweep.numerics(name) for name in sweep.runs]
     about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
-    return digest(json.dumps(about).encode())
-
-
-def _plan_on(basis: str, sweep: Design, directory: Path) -> Plan:
-    """Return the written plan, one that says nothing if it was measured on another basis or is damaged."""
+    basis = digest(json.dumps(about).encode())
     with suppress(DamageError):  # it is written again
         if (plan := Plan.read(directory)) is not None and plan.measured_on == basis:
             return plan
     return Plan(sweep.name, None, measured_on=basis)
-
-
-def _remembered_demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
-    """Return the cases of a dynamics, and where they are; their identities are written for the run."""
-    wanted = inventory(sweep, dynamics, RunStore(directory, dynamics))
-    wanted.remember()
-    return demand_of(wanted)
 
 
 def _at_costs(demand: Demand, pilots: Mapping[str, Pilot], costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
