@@ -68,7 +68,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         }
         # lines below the table: of stores that could not be read, of advice, of horizons
         lines = [line for demand in demands.values() for line in demand.unread]
-        lines += [item.text for item in advice(plans, pilots, calibration)]
+        lines += advice(plans, pilots, calibration)
         # the trials of the plan before hold if no layout is new: then only seeds have changed
         trials = {} if new else {name: record and HorizonTrial(**record) for name, record in before.horizons.items()}
         for name, demand in demands.items():
