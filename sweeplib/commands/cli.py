@@ -89,7 +89,7 @@ def plan(
     from sweeplib.pictures.report.summary import answers
 
     with stage_of(config, directory, "plan", does="plans"):
-        new_plan = write_plan(sweep, directory, workers=workers)
+        new_plan = write_plan(sweep, directory, workers=workers, to_run=False)
     if json:
         echo(plan_as_json(new_plan, sweep, directory))
         return
