@@ -151,7 +151,7 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
 
 
 def _name(config: Path, overrides: Sequence[str]) -> str:
-    """Return the name of a sweep by its file and overrides, of which the last one counts."""
+    """Return the name of a sweep by its file and overrides."""
     from sweeplib.engine.files.strict_yaml import parsed
 
     names = [text.removeprefix(NAME) for text in overrides if text.startswith(NAME)]

@@ -581,6 +581,11 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     assert read_json(directory / "origin.json") == {"config": "../../tiny.yaml"}
 
 
+def test_a_key_given_twice_on_the_command_line_is_refused(config: Path) -> None:
+    with pytest.raises(InputError, match=r"seeds: given twice; got \['seeds=4', 'seeds=9'\]"):
+        load(config, ["seeds=4", "grid.gamma=0.1", "seeds=9"])
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
     ("override", "said"),
