@@ -734,6 +734,20 @@ def test_an_optimum_of_means_that_are_not_positive_is_left_to_seeds() -> None:
     assert "is not above 0: `refine: seeds` takes means of any sign" in finding.why
 
 
+def test_the_greatest_fraction_may_have_rows_without_a_success() -> None:
+    """A mean of 0 has no logarithm, and ended the question; rates at which no run exits are usual."""
+    x, rng = np.geomspace(0.3, 3.0, 25), np.random.default_rng(0)
+    values = (rng.random((256, 25)) < 0.9 - np.log(x) ** 2).astype(float)
+    counts, none = np.full(25, 256), np.zeros(25, bool)
+    column = ScanColumn(x, x, values, counts, none, values)
+    finding = ScanLook(column, optimum(), (0.05, 20.0), greatest=True).finding()
+    assert finding.state is State.given
+    assert finding.low < 1.0 < finding.high
+    finding = ScanLook(replace(column, steps=0.0 * values), optimum(), (0.05, 20.0), greatest=True).finding()
+    assert finding.state is State.none
+    assert "is not above 0" in finding.why
+
+
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none
