@@ -85,6 +85,19 @@ def test_what_is_not_built_or_does_not_fit_is_refused_at_its_key(change: dict[st
     assert words in str(error.value)
 
 
+def test_another_confidence_is_refused_where_it_stands() -> None:
+    """That of the sweep's analysis was refused at a key that the config does not have."""
+    section = EXITS | {"options": {"confidence": 0.9}}
+    swept = config(q=EXITS) | {"analyses": {"exit_times": {"confidence": 0.9}}}
+    for given, key in ((config(q=section), "answers.q.options"), (swept, "analyses.exit_times")):
+        with pytest.raises(
+            InputError, match=r"not the confidence of answers; got 0\.9; expected confidence: 0\.95"
+        ) as error:
+            from_mapping(given)
+        assert error.value.key == f"{key}.confidence"
+    from_mapping(swept | {"answers": {"q": EXITS | {"options": {"confidence": 0.95}}}})
+
+
 def test_an_analysis_of_vectors_over_units_is_refused_before_the_run() -> None:
     asked = config(q={"of": "directions_learned", "variable": "learned_fraction", "to": "20 %"})
     asked = {key: value for key, value in asked.items() if key not in ("thresholds", "stop")}
