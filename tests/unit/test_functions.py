@@ -416,9 +416,14 @@ def sleeping(x=0.0):
 """
 
 
-def test_a_case_that_fails_at_once_is_no_measure_of_others(written: Callable[..., Path]) -> None:
-    """There was time for one call after the first one, of a case that failed: a block had all cases of seconds each."""
-    cases = [case for _, case in load(written(SLEEPING, "grid: {x: [0, 1, 2]}")).cases("sleeping")]
+@pytest.mark.parametrize("error", ["ValueError", "KeyboardInterrupt"])
+def test_a_case_that_fails_at_once_is_no_measure_of_others(error: str, written: Callable[..., Path]) -> None:
+    """There was time for one call after the first one, of a case that failed: a block had all cases of seconds each.
+
+    One that raised KeyboardInterrupt ended the plan.
+    """
+    text = SLEEPING.replace("ValueError", error)
+    cases = [case for _, case in load(written(text, "grid: {x: [0, 1, 2]}")).cases("sleeping")]
     assert cases[0].simulator.measured(cases, 0.04).seconds > 0.04
     assert cases[0].simulator.measured([cases[1]], 0.04).seconds < 0.04
 
