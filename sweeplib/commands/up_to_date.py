@@ -120,7 +120,7 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
     request = [*overrides, sys.version, *searched, package_digest()]
     digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
     for path in (config.resolve(), *code, *_workflow()):
-        digest.update(f"{path}\0".encode() + file_bytes(path) + b"\0")
+        digest.update(os.fsencode(f"{path}\0") + file_bytes(path) + b"\0")
     return digest.hexdigest()
 
 
@@ -146,7 +146,7 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
         is_records = Path(folder).name == RECORDS
         for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
-            digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+            digest.update(os.fsencode(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
     return digest.hexdigest()
 
 

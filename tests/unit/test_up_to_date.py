@@ -34,6 +34,18 @@ def test_nothing_has_changed(complete):
     assert up_to_date.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
 
 
+def test_a_file_whose_name_is_no_text_may_be_there(complete):
+    """Any system but macOS has such files; status, summary and the end of a run were errors in sweeplib."""
+    config, plugin, results = complete
+    try:
+        (results / "scan" / os.fsdecode(b"odd\xff.txt")).write_text("x")
+    except OSError:
+        pytest.skip("the file system takes names of Unicode alone")
+    assert up_to_date.complete_run(config, ["seeds=8"], results) is None
+    record_complete_run(results / "scan", config, ["seeds=8"], [plugin], made_from(config, ["seeds=8"], [plugin]), {})
+    assert up_to_date.complete_run(config, ["seeds=8"], results)
+
+
 def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     config, _, results = complete
     folder = results / "scan"
