@@ -59,7 +59,7 @@ def crossing(
     variables["not_one"] = labelled(number != 1, "the level is passed more than once or never")
     variables["values_used"] = labelled(used, f"values of {curves.along} used")
     options = {"of": of, "level": level, "along": curves.along, "confidence": confidence, "max_lost": max_lost}
-    return xr.Dataset(variables).assign_attrs(options | curves.at)
+    return xr.Dataset(variables).assign_attrs(options, **curves.at)
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:

@@ -62,7 +62,7 @@ def optimum(
     variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the values used")
     variables["values_used"] = labelled(used, f"values of {curves.along} used")
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
-    return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost} | curves.at)
+    return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost}, **curves.at)
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:

@@ -24,7 +24,7 @@ from sweeplib.pictures.figures.kit.legend import Entry
 from sweeplib.pictures.figures.kit.style import DIM
 
 MARKERS = ("D", "o", "s", "h", "^", "v", "p", "<")
-DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
+DASHES: tuple[Any, ...] = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
 DASHES += ((0, (1, 3)), (0, (12, 2, 2, 2)), (0, (8, 6)), (0, (12, 1, 1, 1, 1, 1)))
 """The markers of files of points, and the dashes of files of curves, by the place of the file."""
 MOST_DISTANCES = 4
