@@ -109,15 +109,18 @@ def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Se
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
-    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
+    """Return a digest of a config, overrides, files of the user's code, the library, and where others would be found.
 
-    Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
-    which are searched once plugins are loaded.
+    Others are programs, by PATH, modules, by the folders in which Python looks, and those beside the files by their
+    names. Left out of these folders are that of the command, which is not searched under `make`, and those of the
+    files, which are searched once plugins are loaded.
     """
     code = sorted(files)
     not_always = {str(path.parent) for path in (Path(sys.executable), *code)}
     searched = [folder for folder in sys.path if folder not in not_always]
-    request = [*overrides, sys.version, *searched, package_digest()]
+    beside = {path.parent for path in code}
+    modules = sorted(str(path) for folder in beside for way in ("*.py", "*/__init__.py") for path in folder.glob(way))
+    request = [*overrides, sys.version, *searched, package_digest(), os.environ.get("PATH", ""), *modules]
     digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
     for path in (config.resolve(), *code, *_workflow()):
         digest.update(os.fsencode(f"{path}\0") + file_bytes(path) + b"\0")
