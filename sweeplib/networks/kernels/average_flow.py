@@ -14,7 +14,7 @@ constants of n systems, i the number of one, `work` its work arrays.
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from sweeplib.networks.kernels.overlap_flow import (
     work_space,
 )
 from sweeplib.networks.maths.expectations.system import System
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
@@ -45,11 +45,8 @@ class AverageWork(NamedTuple):
     both: Work
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `average_rule`")
-
-
-of_student = risk_of_student = _unbound
+of_student = risk_of_student = unbound
+"""Bound by `average_rule`."""
 
 
 def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork, slope: Array) -> None:

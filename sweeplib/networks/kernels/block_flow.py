@@ -30,7 +30,7 @@ from sweeplib.networks.kernels.overlap_flow import (
     work_space,
 )
 from sweeplib.networks.maths.expectations.system import System
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, pointer
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
@@ -171,11 +171,8 @@ def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) 
         systems.fields.inside(fields.Q, fields.M, systems.fields.L_star[i], False)
 
 
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `block_rule`")
-
-
-unpacked = _unbound
+unpacked = unbound
+"""Bound by `block_rule`."""
 
 
 def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:

@@ -24,7 +24,7 @@ from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_
 from sweeplib.networks.maths.expectations.lines import fill_given_teacher
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.networks.maths.overlaps import on_sphere
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, pointer, without_references
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
@@ -86,11 +86,8 @@ def work_space(p: int, k: int) -> Work:
     return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1), np.empty((2, 1)))
 
 
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `specialised`")
-
-
-unpacked = _unbound
+unpacked = unbound
+"""Bound by `rule`."""
 
 
 @cache

@@ -19,7 +19,7 @@ from sweeplib.networks.kernels.overlap_flow import (
     unpack,
     work_space,
 )
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
@@ -44,11 +44,8 @@ class MixtureWork(NamedTuple):
     slope: Array
 
 
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `mixture_rule`")
-
-
-of_task = _unbound
+of_task = unbound
+"""Bound by `mixture_rule`."""
 
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.networks.numerics.binding import unbound
 from sweeplib.networks.numerics.compiled import inlined, loops, pointer, without_references
 from sweeplib.networks.numerics.integrators import floors
 from sweeplib.networks.numerics.packed_arguments import PACKED, packed, unpacker
@@ -82,11 +83,8 @@ class Equations:
         self.calls = Calls(rule.slope, rule.level, packed((systems, work), rule.kind))
 
 
-def _unbound(*_):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `EquationRule`")
-
-
-filled = opened = _unbound
+filled = opened = unbound
+"""Bound by `EquationRule`."""
 
 
 def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
