@@ -9,7 +9,6 @@ A flat state is W (p, d), a (p,), the offsets b (p,) and, with a schedule, the t
 """
 
 from collections.abc import Callable, Collection
-from functools import cache
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS,
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, full_batch
-from sweeplib.networks.kernels.functions import functions
-from sweeplib.networks.kernels.numbers import COUNT, Numbers
 from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.kernels.training_flow import (
     Fields,
@@ -34,9 +31,9 @@ from sweeplib.networks.kernels.training_flow import (
     state_level,
 )
 from sweeplib.networks.numerics.compiled import specialised
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 from sweeplib.networks.numerics.integrators.integration import Integration
-from sweeplib.networks.problem import DEFAULTS, Criterion, Problem, Rule
+from sweeplib.networks.problem import Problem
 from sweeplib.networks.views import OverlapView
 
 DEFAULT_RTOL = 1e-8
@@ -89,7 +86,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         targets = replicas.targets[i]
         # the companion notes no passages: its targets are −∞
         return Integration(
-            Equations(_rule(), self._flow(i), self._room(i)),
+            Equations(fill_slope, self._flow(i), self._room(i), state_level),
             np.array([state, state]),
             np.repeat(replicas.times[i, -1], 2),
             rtol=self._rtol * np.array([SAFETY, COARSER]),
@@ -256,18 +253,6 @@ def _risks(view: OverlapView) -> Array:
     """The population risks (n,) of a view."""
     fields = view.fields
     return fields.expectations.risks(fields.Q, fields.M, fields.P, fields.a, fields.a_star)
-
-
-@cache
-def _rule() -> EquationRule:
-    """`fill_slope` and `state_level` for an integrator, compiled once for all problems, by the types of an example."""
-    weight, number, overlap = np.ones((1, 1)), np.ones(1), np.ones((1, 1, 1))
-    called = functions("square", str(DEFAULTS["target"]), "square", Criterion("square", (), False), Rule("plain", ()))
-    samples, numbers = Samples(weight, number, np.arange(1)), Numbers(*[1.0] * COUNT)
-    flow = Flow(called, samples, number, numbers, False, *rates(None)[:2], 1.0)
-    student, fields = Student(weight, number, number, weight), Fields(overlap, overlap, overlap)
-    room = Room(student, fields, specialised(new_chunk)(student, 1), np.empty((2, 1)))
-    return EquationRule(fill_slope, flow, room, state_level)
 
 
 DYNAMICS.register("training_flow", TrainingFlow)
