@@ -162,17 +162,17 @@ class OverlapView(View):
     @cached_property
     def Q(self) -> Array:
         """The overlaps of students (n, p, p)."""
-        return _evaluated(self._Q)
+        return evaluated(self._Q)
 
     @cached_property
     def M(self) -> Array:
         """The overlaps of students and teachers (n, p, k)."""
-        return _evaluated(self._M)
+        return evaluated(self._M)
 
     @cached_property
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
-        return np.einsum("nii->ni", self.Q) if self._q is None else _evaluated(self._q)
+        return np.einsum("nii->ni", self.Q) if self._q is None else evaluated(self._q)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -230,12 +230,12 @@ class TrainingView(OverlapView):
     @cached_property
     def training_risk(self) -> Array:
         """The training risks (n,)."""
-        return _evaluated(self._risk)
+        return evaluated(self._risk)
 
     @cached_property
     def gradient_variance(self) -> Array:
         """The variances of the gradients of samples (n,)."""
-        return _evaluated(self._variance)
+        return evaluated(self._variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,18 +304,18 @@ class TwoTimeView(OverlapView):
     @cached_property
     def C(self) -> Array:
         """The correlations of the students now with those at T instants (n, T, p, p)."""
-        return _evaluated(self._C)
+        return evaluated(self._C)
 
     @cached_property
     def R(self) -> Array:
         """The responses of the students now to forces at T instants (n, T, p, p)."""
-        return _evaluated(self._R)
+        return evaluated(self._R)
 
 
 VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoTimeView) for dim in view.dims))
 """The dimensions of the views above; an axis of a sweep cannot have one of these names."""
 
 
-def _evaluated(lazy: Any) -> Array:
+def evaluated(lazy: Any) -> Array:
     """The array that a `Lazy` is, or returns."""
     return lazy() if callable(lazy) else lazy

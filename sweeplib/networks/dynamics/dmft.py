@@ -8,7 +8,7 @@ over the batches is recorded, and its standard error. A run with a mean that the
 The whole trajectory of a replica, the `History` of each batch, is computed at once; `step` (n,) says what is shown.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -25,7 +25,7 @@ from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.dynamics.weight_dynamics import full_batch
 from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import TAILS, Problem
-from sweeplib.networks.views import TwoTimeView, View
+from sweeplib.networks.views import Lazy, TwoTimeView, View
 
 BATCHES = 32
 """Number of sets of samples: enough for errors of skewed means, such as those of high polynomials."""
@@ -220,9 +220,9 @@ class Dmft(StepDynamics):
         wanted = {name for name, others in MADE_OF.items() if others.intersection(observables)}
         return {name: Diagnostic((), labels[name] | rule) for name in labels if name in wanted}
 
-    def diagnosed(self) -> Mapping[str, Array]:
+    def diagnosed(self) -> Mapping[str, Lazy]:
         """The standard errors of the risks now, each computed when it is read: they cost a quadrature."""
-        return _Errors({"risk_error": self.risk_errors, "training_risk_error": self._training_errors})
+        return {"risk_error": self.risk_errors, "training_risk_error": self._training_errors}
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk: the standard error, that of quadrature, and rounding.
@@ -261,22 +261,6 @@ class Dmft(StepDynamics):
         batch = options.paths // BATCHES
         directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
         return max(0, directions - problem.p - problem.k) // problem.p
-
-
-class _Errors(Mapping[str, Array]):
-    """Standard errors (n,) by name, each computed by a function when it is read."""
-
-    def __init__(self, errors: Mapping[str, Callable[[], Array]]) -> None:
-        self._errors = errors
-
-    def __getitem__(self, name: str) -> Array:
-        return self._errors[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._errors)
-
-    def __len__(self) -> int:
-        return len(self._errors)
 
 
 def _bounds_of_tails(tails: Array) -> tuple[Bound, Bound]:

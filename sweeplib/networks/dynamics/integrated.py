@@ -110,6 +110,11 @@ class IntegratedDynamics(Dynamics):
         """The last time simulated (n,) in SGD steps, t p d/γ, not rounded."""
         return self.end_time / self.replicas.step_time
 
+    def stop_those_behind(self, behind: NDArray[np.bool_]) -> None:
+        """Time out running replicas `behind` (n,), but for failures and those at a last exit; none of all runs on."""
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
+        self.running &= ~behind & ~self.diverged
+
     def stopped_at_exit(self) -> NDArray[np.bool_]:
         """Which replicas (n,) have stopped at their last exit."""
         if not self.replicas.stop_at_exit:

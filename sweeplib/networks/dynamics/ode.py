@@ -48,7 +48,7 @@ from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_
 from sweeplib.networks.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.networks.numerics.integrators.integration import Integration
 from sweeplib.networks.problem import AVERAGES, UPDATES, Limit, Problem
-from sweeplib.networks.views import OverlapView, View
+from sweeplib.networks.views import Lazy, OverlapView, View
 
 SAFETY, COARSER = 0.1, 10.0
 """Factors of the requested tolerance, for the recorded solution and its companion."""
@@ -211,9 +211,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._companion.advance(before, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
-        behind = (self._times < until) | unchecked
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.stop_those_behind((self._times < until) | unchecked)
         self._observe()
 
     def _note_exit_errors(self, late: Callable[[], bool]) -> None:
@@ -333,7 +331,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             diagnostics["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
         return diagnostics
 
-    def diagnosed(self) -> Mapping[str, Array]:
+    def diagnosed(self) -> Mapping[str, Lazy]:
         """The errors of risk and drifts; with several eigenvalues or momentum also the relative one of d → ∞."""
         replicas, values = self.replicas, dict(super().diagnosed())
         if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:

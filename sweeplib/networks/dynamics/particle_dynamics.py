@@ -120,8 +120,12 @@ class ParticleDynamics(IntegratedDynamics):
 
     def _at_start(self, i: int) -> Array:
         """The coordinates u of replica i at the start, with the offsets as the last if there are any."""
-        replicas, u = self.replicas, self._starts[i].u
-        return np.vstack([u, replicas.starts.offsets(i, replicas.p)]) if replicas.has_offsets else u
+        u = self._starts[i].u
+        return np.vstack([u, self.offsets_at_start(i)]) if self.replicas.has_offsets else u
+
+    def offsets_at_start(self, i: int) -> Array:
+        """The offsets b (p,) of replica i at the start."""
+        return self.replicas.starts.offsets(i, self.replicas.p)
 
     def _path(self, i: int) -> ParticlePath:
         """The solution of replica i, at its start."""
@@ -222,9 +226,7 @@ class ParticleDynamics(IntegratedDynamics):
                 raise SweeplibError(f"{self.name} needs more than max_steps steps; {at}")
             self._risks[i] = path.risk_now()
         self.diverged = np.array([path.failed for path in self._paths])
-        behind = self.end_time < until
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.stop_those_behind(self.end_time < until)
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
         """The coordinates u (κ, p), with offsets as one more row, q (p,) and a (p,) of replica i now."""

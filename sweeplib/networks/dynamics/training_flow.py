@@ -140,9 +140,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
             self._integrate(i, float(until[i]), late)
         self.diverged = np.array([bool(path.failed[0]) for path in self._integrations])
         unchecked = np.array([_is_unchecked(path) for path in self._integrations])
-        behind = (self._times < until) | unchecked
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.stop_those_behind((self._times < until) | unchecked)
 
     def _integrate(self, i: int, until: float, late: Callable[[], bool]) -> None:
         """Bring replica i to the time `until`, or to failure, its last exit or the deadline; its companion follows.
