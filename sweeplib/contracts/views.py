@@ -104,7 +104,7 @@ def two_time_view(**other: Any) -> TwoTimeView:
     """Return a view of overlaps with functions of two times; `other` are arguments in place of its own."""
     two_times = INSTANTS, STUDENTS, STUDENTS
     functions: dict[str, Any] = _arrays(C=two_times, R=two_times, training_risk=())
-    view = TwoTimeView(**_overlaps(**other), **functions)
+    view = TwoTimeView(overlap_view(**other), **functions)
     _give_averages(view)
     return view
 

@@ -285,16 +285,15 @@ class TwoTimeView(OverlapView):
     R (n, T, p, p) : responses of the students now to a force on them at an instant, likewise.
     training_risk (n,) : the mean loss over the data set, with its label noise.
     batches : function that returns the views of the batches of samples of which these are means.
-    Other arguments are those of `OverlapView`.
     """
 
     dims = (*OverlapView.dims, "instant")
 
     def __init__(
-        self, *overlaps: Any, C: Lazy, R: Lazy, training_risk: Array,
-        batches: Callable[[], Sequence["TwoTimeView"]] | None = None, **more: Any,
+        self, overlaps: OverlapView, C: Lazy, R: Lazy, training_risk: Array,
+        batches: Callable[[], Sequence["TwoTimeView"]] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(*overlaps, **more)
+        vars(self).update(vars(overlaps))
         self._C, self._R, self.training_risk, self._batches = C, R, training_risk, batches
 
     def batches(self) -> Sequence["TwoTimeView"]:

@@ -191,23 +191,19 @@ class Dmft(StepDynamics):
 
     def look(self) -> list[tuple[Array, View]]:
         """One view with weight one: of the means over the batches, with views of all batches, for their scatter."""
-        replicas, two_times = self.replicas, cache(self._two_times)
+        two_times = cache(self._two_times)
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
             """Return the view of what `of` makes of arrays (n, batches, ...): a mean over batches, or one of them."""
-            more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
-            more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
-            more |= {"d": replicas.d, "gamma": replicas.gamma}
-            more |= {"second_layer_rate": replicas.parameters["second_layer_rate"]}
-            problem = replicas.a_star, replicas.Delta, replicas.expectations
-            return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
+            overlaps, risk = self.overlap_view(of(Q), of(M), of(a)), of(training_risk)
+            return TwoTimeView(overlaps, lambda: of(two_times("C")), lambda: of(two_times("R")), risk, **more)
 
         def batches() -> list[TwoTimeView]:
             """Return the views of single batches."""
             return [view(itemgetter((slice(None), at))) for at in range(BATCHES)]
 
-        return [(np.ones(len(replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
+        return [(np.ones(len(self.replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
 
     @classmethod
     def diagnostics(
