@@ -79,7 +79,7 @@ def file_of(function: Function, directory: Path) -> Path:
     InputError if the function depends on what cannot be written into a file, such as a value of another sweep, and if
     its own file gives another function than this one.
     """
-    from sweeplib.engine.storage.records.files import write_text
+    from sweeplib.engine.storage.records.files import write_bytes, write_text
     from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
 
     is_python = not isinstance(function, Program)
@@ -87,15 +87,18 @@ def file_of(function: Function, directory: Path) -> Path:
         if is_python:
             refuse_other_module(function)
         return function.file
-    text = function.source()
-    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    source = function.source()
+    digest = hashlib.blake2b(source.text.encode(), digest_size=12).hexdigest()
     path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for name, content in source.files.items():  # before the text that needs them
+        if not (file := path.with_name(name)).exists():
+            write_bytes(file, content)
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        write_text(path, source.text)
     imported, _, _ = called(f"{path}:{function.name}", directory)
     if is_python:
-        refuse_other_values(function, imported)
+        refuse_other_values(function, imported, source.given)
     return path
 
 

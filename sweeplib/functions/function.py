@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweeplib.engine.base.budget import NAME_LENGTH
 from sweeplib.engine.files.regular_files import file_bytes
@@ -57,6 +57,17 @@ MAIN = "__main__"
 
 class TimeUpError(Exception):
     """A call takes longer than it may."""
+
+
+class Source(NamedTuple):
+    """A module's text, with the files of the values that it loads, by their names beside it.
+
+    given : the names whose values stand in the text or in its files.
+    """
+
+    text: str
+    files: Mapping[str, bytes] = {}
+    given: frozenset[str] = frozenset()
 
 
 class Function:
@@ -106,8 +117,8 @@ class Function:
 
         return code_of(self)
 
-    def source(self) -> str:
-        """Return a module's text with the function and all that it reaches."""
+    def source(self) -> Source:
+        """Return a module with the function and all that it reaches, and the files that it needs beside it."""
         from sweeplib.functions.source import source_of
 
         return source_of(self)

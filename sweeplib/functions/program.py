@@ -38,7 +38,7 @@ from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.process.children import end, with_descendants
 from sweeplib.errors import InputError
 from sweeplib.functions.arguments import Argument, Real, checked_argument, type_of_default
-from sweeplib.functions.function import FUNCTIONS, RANDOM, TIMES, Function, TimeUpError
+from sweeplib.functions.function import FUNCTIONS, RANDOM, TIMES, Function, Source, TimeUpError
 from sweeplib.functions.results import Result, declared_results
 
 MOST_OUTPUT = 2**26
@@ -107,12 +107,12 @@ class Program(Function):
             raise InputError(f"{name}: no such program", value=self._words[0], expected="one that can be executed")
         self.files = [Path(program).absolute(), *map(Path, files_in(self._words[1:]))]
 
-    def source(self) -> str:
-        """Return the text of a Python file that declares the program."""
+    def source(self) -> Source:
+        """Return a Python file that declares the program."""
         results = (f"{name}={result!r}" for name, result in self.results.items())
         keywords = ", ".join([f"name={self.name!r}", f"parameters={_written(self.parameters)!r}", *results])
         command = shlex.join(self._words)
-        return f"from sweeplib import Result, program\n\nsimulated = program({command!r}, {keywords})\n"
+        return Source(f"from sweeplib import Result, program\n\nsimulated = program({command!r}, {keywords})\n")
 
     def code_files(self) -> Sequence[Path]:
         """Return the program, and the files that the command names."""

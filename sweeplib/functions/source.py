@@ -17,7 +17,7 @@ import importlib.util
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from sweeplib.engine.code.sources import imported_names, modules_digest, source_
 from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
-from sweeplib.functions.function import MAIN, Function
+from sweeplib.functions.function import MAIN, Function, Source
 from sweeplib.functions.statements import (
     Statement,
     called_in,
@@ -39,24 +39,23 @@ from sweeplib.functions.statements import (
     read_later,
     statements_of,
 )
-from sweeplib.functions.states import state_bytes
+from sweeplib.functions.stored import LOADER, Stored, stored
 from sweeplib.functions.values import are_same
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
-PLAIN = (bool, int, float, str)
-"""The types of values that are written out."""
 SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
 """Functions of this package that run sweeps."""
 
 
-def source_of(function: Function) -> str:
-    """Return a module's text with the function and all that it reaches, of what a script or notebook has run so far.
+def source_of(function: Function) -> Source:
+    """Return a module with the function and all that it reaches, of what a script or notebook has run so far.
 
-    InputError for a name that nothing defines, and for a value that depends on a sweep.
+    Values that the function reads are as they are now. InputError for a name that nothing defines, and for a statement
+    that runs a sweep, if it is needed for what no file can have.
     """
     statements, running = _statements(function)
-    statements = _with_known_values(function, _without_mere_calls(statements), running)
+    statements, values = _with_values(function, _without_mere_calls(statements), running)
     ours = _names_of_ours(statements)
     needed = _needed(function, statements, _for_effect(statements, function.module))
     swept = [
@@ -72,8 +71,9 @@ def source_of(function: Function) -> str:
         raise InputError(problem, value=names, expected=expected)
     elsewhere = _Elsewhere(sys.modules[function.module])
     nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
-    parts = [*map(ast.unparse, nodes), *_check_of(_computed_values(function, needed))]
-    return "\n\n\n".join(parts) + "\n"
+    bound = {name for entry in needed for name in entry.bound}
+    files = dict(value.file for name, value in values.items() if value.file is not None and name in bound)
+    return Source("\n\n\n".join(map(ast.unparse, nodes)) + "\n", files, frozenset(values))
 
 
 class _Elsewhere(ast.NodeTransformer):
@@ -94,56 +94,54 @@ class _Elsewhere(ast.NodeTransformer):
         return ast.ImportFrom(module, node.names, 0)
 
 
-def _with_known_values(function: Function, statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
-    """Return statements in which the numbers and texts that one of them gives are written out, as they are now.
+def _with_values(
+    function: Function, statements: list[Statement], running: ast.stmt | None
+) -> tuple[list[Statement], dict[str, Stored]]:
+    """Return statements that give the values as they are now, and these values by name.
 
-    So what comes from the command line, a file or another sweep is in the source, and no other process computes it.
+    Those that the function reads when it is called are given at the end. Others that are computed once are given where
+    that is: definitions may read them. Functions, imports and what no file can have stay as they are written.
+
     running : the statement that runs the sweep, which stays.
     """
-    values = inspect.unwrap(function.function).__globals__
+    names = inspect.unwrap(function.function).__globals__
     touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
+    makers = {name: entry for entry in statements for name in entry.bound}
+    values: dict[str, Stored] = {}
 
-    def with_value(entry: Statement) -> Statement:
-        """Return a statement, or the assignment of the value that it has given."""
-        match entry.node:
-            case ast.Assign(targets=[ast.Name(id=name)]) if entry.node is not running and touched[name] == 1:
-                value = values.get(name)
-                # of infinity and NaN there are no numerals
-                if type(value) in PLAIN and repr(value).lstrip("-") not in ("inf", "nan"):
-                    return statements_of(ast.parse(f"{name} = {value!r}").body)[0]
-        return entry
+    def store(wanted: set[str]) -> None:
+        """Add what can be stored of some names to `values`, but for those that say themselves what they are."""
+        for name in sorted((wanted - values.keys()) & names.keys() & makers.keys()):
+            if not _says_itself(makers[name], name, names[name]):
+                value = stored(names[name], function.module)
+                values.update({} if value is None else {name: value})
 
-    return list(map(with_value, statements))
+    def given(wanted: Iterable[str]) -> list[Statement]:
+        """Return the statements that give some values."""
+        made = {
+            name: statements_of(ast.parse(f"{name} = {values[name].expression}").body)[0] for name in sorted(wanted)
+        }
+        return [replace(entry, read=entry.read | values[name].classes) for name, entry in made.items()]
 
-
-def _computed_values(function: Function, needed: list[Statement]) -> dict[str, Any]:
-    """Return the values that a function reads and its statements compute, such as from the command line or a file.
-
-    Those that a checkpoint could have, by name, but for those that functions change when they are called.
-    needed : the statements that the function needs.
-    """
-    reached = _fixed_names(function, needed)
-    by_calls = {name for entry in needed if not entry.only_defines for name in entry.bound | entry.changed}
-    values = inspect.unwrap(function.function).__globals__
-    computed = {}
-    for name in sorted(reached & by_calls & values.keys()):
-        with suppress(TypeError, RecursionError):
-            state_bytes(values[name])
-            computed[name] = values[name]
-    return computed
+    store(_fixed_names(function, _needed(function, statements, set())))
+    statements = [*statements_of(ast.parse(LOADER).body), *statements, *given(values)]
+    for entry in _needed(function, statements, set()):
+        is_made_once = isinstance(entry.node, ast.Assign | ast.AnnAssign) and entry.node is not running
+        if is_made_once and all(touched[name] == 1 for name in entry.bound):
+            store(set(entry.bound))
+            # an instance of a class of the file would need that class before
+            if entry.bound and all(name in values and not values[name].classes for name in entry.bound):
+                place = statements.index(entry)
+                statements[place : place + 1] = given(entry.bound)
+    return statements, values
 
 
-def _check_of(values: dict[str, Any]) -> list[str]:
-    """Return statements that refuse other numbers and texts, and that depend on all these values.
-
-    A file or the command line may give others in another process, and later.
-    """
-    if not values:
-        return []
-    plain = {name: value for name, value in values.items() if type(value) in PLAIN}
-    digest = hashlib.blake2b(state_bytes(values), digest_size=12).hexdigest()
-    arguments = f"globals(), {plain!r}, {digest!r}"
-    return ["from sweeplib.functions.values import refuse_others as _refuse_others", f"_refuse_others({arguments})"]
+def _says_itself(maker: Statement, name: str, value: Any) -> bool:
+    """Return whether the statement that gives a name says its value: an import, a definition, or the value written."""
+    if maker.is_import or isinstance(value, type):
+        return True
+    literals = _literals([maker])
+    return name in literals and are_same(literals[name], value, ())
 
 
 def _fixed_names(function: Function, needed: list[Statement]) -> set[str]:
@@ -163,19 +161,19 @@ def code_of(function: Function) -> str:
     return hashlib.blake2b(f"{text}\0{modules_digest(modules)}".encode(), digest_size=12).hexdigest()
 
 
-def refuse_other_values(function: Function, imported: Function) -> None:
+def refuse_other_values(function: Function, imported: Function, given: Collection[str]) -> None:
     """Raise InputError if a function of a script or notebook reads a value that its file has otherwise.
 
     A call may have changed it in place, which `source_of` cannot see. What cannot be compared counts as equal, and so
     does what functions that it reaches change themselves, such as a cache.
 
-    imported : the function of the file that was written.
+    imported : the function of the file that was written. given : the names whose values stand in it.
     """
-    needed = _needed(function, _statements(function)[0], set())
+    needed = _needed(imported, _statements(imported)[0], set())
     # the wrappers of other decorators may have the names of another file
     values, others = (inspect.unwrap(entry.function).__globals__ for entry in (function, imported))
     modules = function.module, imported.module
-    for name in sorted(_fixed_names(function, needed).difference(OF_MODULES)):
+    for name in sorted(_fixed_names(imported, needed).difference(OF_MODULES, given)):
         if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = (

@@ -66,7 +66,7 @@ def statements_of(body: Iterable[ast.stmt]) -> list[Statement]:
 
 
 def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
-    """Return statements that change, too, what their decorators' functions change, and what else a package has.
+    """Return statements that change, too, what their decorators and bases change, and what else a package has.
 
     `jax.config.update("jax_enable_x64", True)` changes what `import jax.numpy as jnp` and `from jax import grad` give.
     """
@@ -75,12 +75,15 @@ def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
     for statement in statements:
         for package, name in _imported(statement.node):
             of_packages.setdefault(package, set()).add(name)
-        if isinstance(statement.node, _FUNCTION):
-            in_functions.setdefault(statement.node.name, set()).update(changed_in(statement.node, inside=True))
+        if isinstance(statement.node, _FUNCTION | ast.ClassDef):
+            bases = _base_roots(statement.node) & in_functions.keys()
+            inherited = bases.union(*(in_functions[base] for base in bases))
+            changed_here = changed_in(statement.node, inside=True) | inherited
+            in_functions.setdefault(statement.node.name, set()).update(changed_here)
 
     def changed(statement: Statement) -> frozenset[str]:
         """Return all names whose values a statement changes."""
-        roots = _decorator_roots(statement.node)
+        roots = _decorator_roots(statement.node) | (_base_roots(statement.node) & in_functions.keys())
         names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots))
         return names.union(*(shared for shared in of_packages.values() if names & shared))
 
@@ -103,6 +106,12 @@ def _decorator_roots(node: ast.stmt) -> set[str]:
     """Return the names with which the decorators of a statement begin, but for those that only give another form."""
     decorators = node.decorator_list if isinstance(node, _FUNCTION | ast.ClassDef) else []
     return set().union(*(_root(entry) for entry in decorators if last_name(entry) not in _FORM_ALONE))
+
+
+def _base_roots(node: ast.stmt) -> set[str]:
+    """Return the names with which the bases of a class begin, and its metaclass: they may enter it into a table."""
+    bases = [*node.bases, *(entry.value for entry in node.keywords)] if isinstance(node, ast.ClassDef) else []
+    return set().union(*map(_root, bases))
 
 
 def needed_by(name: str, statements: list[Statement], always: Collection[ast.stmt]) -> list[Statement]:

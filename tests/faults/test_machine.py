@@ -13,7 +13,9 @@ import pytest
 from numba.core import caching
 
 import sweeplib
-from sweeplib.engine.execution.machine import unfit
+from sweeplib.config import from_mapping
+from sweeplib.engine.execution.guard import Allowance, computed_here
+from sweeplib.engine.execution.machine import UnfitError, unfit
 from sweeplib.errors import SweeplibError
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEPLIB
@@ -133,6 +135,7 @@ SAID = {
 }
 PLUGIN = """
 import errno
+import errno
 import os
 from tests.faults.troubled import Calm
 from sweeplib.networks.dynamics.dynamics import DYNAMICS
@@ -226,3 +229,12 @@ def test_errors_in_the_caches_of_code_are_the_machines(tmp_path: Path) -> None:
     with pytest.raises(EOFError) as raised:
         namespace["load"]()
     assert isinstance(unfit(raised.value), SweeplibError)
+
+
+def test_a_full_disk_is_no_outcome_of_a_call(tmp_path: Path) -> None:
+    """The simulator of a function says that the machine is to blame, and what runs its cases does not ask once more."""
+    lines = ["from sweeplib import simulator", "@simulator(y='1')", "def full(x: float):", f"    {FAULTS['disk']}"]
+    (tmp_path / "full.py").write_text("\n".join(["import errno, os", *lines]))
+    sweep = from_mapping({"name": "full", "simulator": "full.py", "grid": {"x": [1, 2]}, "figures": []}, tmp_path)
+    with pytest.raises(UnfitError, match=CASES_LEFT):
+        computed_here([case for _, case in sweep.cases("full")], Allowance(), pytest.fail)

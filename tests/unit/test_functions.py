@@ -543,7 +543,7 @@ def test_a_script_sweeps_its_own_function_and_grows(tmp_path: Path) -> None:
 
 def test_the_source_of_a_function_is_what_it_reaches(written: Callable[..., Path]) -> None:
     load(written(WALK, "grid: {bias: [0.1]}"))
-    text = source_of(registered("walk"))
+    text = source_of(registered("walk")).text
     assert "SCALE = 2.0" in text and "def doubled" in text and "UNUSED" not in text
     names: dict[str, Any] = {}
     exec(compile(text, "slice", "exec"), names)

@@ -186,7 +186,7 @@ def test_a_program_is_written_as_it_was_declared(written: Callable[..., Function
     )
     FUNCTIONS.pop("2sim", None)
     first = written(text)
-    second = written(first.source(), "again.py")
+    second = written(first.source().text, "again.py")
     assert second is not first and second.code == first.code
     assert str(second.arguments) == str(first.arguments) and second(x=3) == {"y": 3.0}
     del FUNCTIONS["2sim"]

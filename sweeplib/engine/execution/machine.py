@@ -29,6 +29,8 @@ def unfit(error: BaseException, *, imports_of_case: bool = False) -> UnfitError 
 
     imports_of_case : whether imports that fail are the fault of the case, whose code decides what it imports.
     """
+    if isinstance(error, UnfitError):  # a simulator has asked before
+        return error
     blamed = (cause for cause in causes(error) if not (imports_of_case and isinstance(cause, ImportError)))
     if not any(map(_is_of_machine, blamed)):
         return None
