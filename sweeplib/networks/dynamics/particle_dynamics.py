@@ -226,6 +226,7 @@ class ParticleDynamics(IntegratedDynamics):
                 raise SweeplibError(f"{self.name} needs more than max_steps steps; {at}")
             self._risks[i] = path.risk_now()
         self.diverged = np.array([path.failed for path in self._paths])
+        self.passage_errors = np.array([path.passage_errors for path in self._paths])
         self.stop_those_behind(self.end_time < until)
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
@@ -275,12 +276,6 @@ class ParticleDynamics(IntegratedDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return np.array([path.passages for path in self._paths])
-
-    @property
-    def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, NaN where there is none."""
-        errors = np.array([path.passage_errors for path in self._paths])
-        return np.where(np.isnan(self.exit_time), np.nan, errors)
 
     @property
     def end_time(self) -> Array:

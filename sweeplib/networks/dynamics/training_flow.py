@@ -76,8 +76,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         self._scheduled, self._xi, *_ = rates(replicas.schedule)
         self._integrations = [self._integration(i) for i in range(len(replicas))]
         self._times = np.zeros(len(replicas))
-        shape = len(replicas), len(replicas.thresholds)
-        self._passages, self._exit_errors = np.full(shape, np.inf), np.full(shape, np.nan)
+        self._passages = np.full_like(self.passage_errors, np.inf)
 
     def _integration(self, i: int) -> Integration:
         """The solution of replica i and its companion, at their start."""
@@ -155,7 +154,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         for place in np.argsort(path.passages[0]).tolist():
             if np.isinf(self._passages[i, place]) and path.passages[0, place] <= time:
                 self._passages[i, place] = path.passages[0, place]
-                self._exit_errors[i, place] = self._passage_error(i, place, late)
+                self.passage_errors[i, place] = self._passage_error(i, place, late)
         path.advance(COMPANION, np.full(2, time), stops=False, late=late)
         W, a, b = self._parts(i, path.states[0])
         self._weights[i][0][:], self.a[i], self._offsets[i] = W, a, b
@@ -204,11 +203,6 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return self._passages
-
-    @property
-    def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, NaN where there is none."""
-        return np.where(np.isnan(self.exit_time), np.nan, self._exit_errors)
 
     @property
     def end_time(self) -> Array:
