@@ -70,7 +70,8 @@ class Equations:
     ) -> None:
         self.systems, self.work = systems, work
         kind = numba.typeof((systems, work))
-        self.calls = Calls(*_addresses(slope, level, kind), packed((systems, work), kind))
+        slope_of, level_of = _addresses(slope, level, kind)
+        self.calls = Calls(slope_of, level_of, packed((systems, work), kind))
 
 
 @cache
