@@ -15,15 +15,12 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.diagnostics import ROUNDING
-from sweeplib.networks.kernels.numbers import COUNT, Numbers
 from sweeplib.networks.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
-from sweeplib.networks.kernels.schedules import rates
-from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.particles.inputs import Inputs, Levels
-from sweeplib.networks.maths.particles.self_terms import self_means, self_rule
-from sweeplib.networks.maths.particles.smoothing import means, smoothing
+from sweeplib.networks.maths.particles.inputs import Levels
+from sweeplib.networks.maths.particles.self_terms import self_means
+from sweeplib.networks.maths.particles.smoothing import means
 from sweeplib.networks.numerics.compiled import OneSignature
-from sweeplib.networks.numerics.integrators import dop853
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules aim at: of drifts relative to the largest, of the risk relative to itself, and to its
@@ -70,18 +67,6 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
     )
 
 
-@cache
-def particle_rule() -> dop853.EquationRule:
-    """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
-    ones, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    self_terms = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
-    inputs = Inputs(np.ones((1, 1)), ones, ones, ones, ones)
-    rule = smoothing(square, 3, 1)
-    numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
-    flow = Flow(False, False, True, False, 0, numbers, ones, inputs, rule, self_terms, line, *xi, 1.0)
-    return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
-
-
 class Evaluation(NamedTuple):
     """A flat state (size,), its time derivative `slope` (size,) and its risk, by one rule."""
 
@@ -95,7 +80,7 @@ class Rule:
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
-        self.equations = dop853.Equations(particle_rule(), flow, room(p, dimensions, flow))
+        self.equations = Equations(fill_slope, flow, room(p, dimensions, flow), state_risk)
 
     @property
     def nodes(self) -> int:

@@ -18,7 +18,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb
 from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.lanes import Steps, allocating, kernel, loops
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
@@ -37,11 +37,8 @@ class Averaged(NamedTuple):
     coefficients: Array
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `averaged`")
-
-
-inner_work = inner_prepare = inner_step = inner_network = chain_within = _unbound
+inner_work = inner_prepare = inner_step = inner_network = chain_within = unbound
+"""Bound by `averaged`."""
 
 
 def chain_of_step(inner):  # type: ignore[no-untyped-def]

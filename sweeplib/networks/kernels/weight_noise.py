@@ -20,7 +20,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.disturbances import OF_WEIGHTS
 from sweeplib.networks.kernels.lanes import Steps, Stream, allocating, empty_stream, kernel
 from sweeplib.networks.kernels.lengths import Length
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
@@ -51,11 +51,8 @@ class Noisy(NamedTuple):
     noise: Noise
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `noisy`")
-
-
-inner_work = inner_prepare = inner_step = inner_network = add_noise = project_rows = _unbound
+inner_work = inner_prepare = inner_step = inner_network = add_noise = project_rows = unbound
+"""Bound by `noisy`."""
 ROWS_OF_UNITS = 1
 """The rows of B for each unit: with velocities two."""
 

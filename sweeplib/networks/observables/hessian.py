@@ -10,6 +10,7 @@ above 2 (Cohen et al., arXiv 2103.00065). It is of order γ/d: steps of single s
 (`batch_sharpness`). `least_curvature` is γ times the smallest eigenvalue, negative at saddles.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from sweeplib.networks.maths.activations import activation
@@ -45,29 +46,14 @@ BOTH_LAYERS = Limit(
 )  # fmt: skip
 
 
-def bulk(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p) in each direction outside of the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.bulk for curvatures in now.curvatures))
+def _of(part: str) -> Callable[[OverlapView], Estimate]:
+    """The function for eigenvalues (n, ...), ascending, by their name in `Curvatures`, with their errors."""
+    return lambda now: Estimate(*(getattr(curvatures, part) for curvatures in now.curvatures))
 
 
-def outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k)) inside the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.outliers for curvatures in now.curvatures))
-
-
-def joint_outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k + 1)) of both layers inside the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.joint for curvatures in now.curvatures))
-
-
-def sharpness(now: OverlapView) -> Estimate:
-    """The largest eigenvalue times γ (n,), and its error."""
-    return Estimate(*(now.gamma * curvatures.extremes[:, 1] for curvatures in now.curvatures))
-
-
-def least_curvature(now: OverlapView) -> Estimate:
-    """The smallest eigenvalue times γ (n,), and its error."""
-    return Estimate(*(now.gamma * curvatures.extremes[:, 0] for curvatures in now.curvatures))
+def _extreme(place: int) -> Callable[[OverlapView], Estimate]:
+    """The function for the smallest (place 0) or the largest (1) eigenvalue times γ (n,), and its error."""
+    return lambda now: Estimate(*(now.gamma * curvatures.extremes[:, place] for curvatures in now.curvatures))
 
 
 SHARED: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
@@ -82,7 +68,7 @@ OF_STEPS = OF_W | {"gamma", "second_layer_rate"}
 for observable in (
     Observable(
         "hessian_bulk",
-        bulk,
+        _of("bulk"),
         ("student",),
         "eigenvalues of the Hessian outside of the span of the rows",
         r"\lambda^{\mathrm{bulk}}",
@@ -92,7 +78,7 @@ for observable in (
     ),
     Observable(
         "hessian_outliers",
-        outliers,
+        _of("outliers"),
         ("outlier",),
         "eigenvalues of the Hessian in the span of the rows",
         r"\lambda^{\mathrm{out}}",
@@ -102,7 +88,7 @@ for observable in (
     ),
     Observable(
         "joint_hessian_outliers",
-        joint_outliers,
+        _of("joint"),
         ("joint_outlier",),
         "eigenvalues of the Hessian of both layers in the span of the rows",
         r"\lambda^{\mathrm{out}}_{W, a}",
@@ -112,7 +98,7 @@ for observable in (
     ),
     Observable(
         "sharpness",
-        sharpness,
+        _extreme(1),
         (),
         "learning rate times the largest eigenvalue of the Hessian",
         r"\gamma \lambda_{\max}",
@@ -122,7 +108,7 @@ for observable in (
     ),
     Observable(
         "least_curvature",
-        least_curvature,
+        _extreme(0),
         (),
         "learning rate times the smallest eigenvalue of the Hessian",
         r"\gamma \lambda_{\min}",

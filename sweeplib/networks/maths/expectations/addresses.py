@@ -13,7 +13,7 @@ from numba import types
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, empty_drifts
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import OneSignature, in_loops, inlined, over_arrays, pointer
 from sweeplib.networks.numerics.vectors import WIDTH
 
@@ -113,11 +113,7 @@ def _chosen(number: int, first: Callable[..., None], others: Callable[..., None]
     return bound(_fill_chosen, number=number, first=inlined(first), others=inlined(others))
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `ridge_address`")
-
-
-function = fill = first = others = labels = _unbound
+function = fill = first = others = labels = unbound
 number = 0
 """What the templates below call and compare with, until `bound` puts other things in their place."""
 
