@@ -98,7 +98,7 @@ def file_of(function: Function, directory: Path) -> Path:
         write_text(path, source.text)
     imported, _, _ = called(f"{path}:{function.name}", directory)
     if is_python:
-        refuse_other_values(function, imported, source.given)
+        refuse_other_values(function, imported, source.compared)
     return path
 
 

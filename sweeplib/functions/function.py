@@ -62,12 +62,12 @@ class TimeUpError(Exception):
 class Source(NamedTuple):
     """A module's text, with the files of the values that it loads, by their names beside it.
 
-    given : the names whose values stand in the text or in its files.
+    compared : the names whose values the statements give, where a call may have changed them.
     """
 
     text: str
     files: Mapping[str, bytes] = {}
-    given: frozenset[str] = frozenset()
+    compared: frozenset[str] = frozenset()
 
 
 class Function:
