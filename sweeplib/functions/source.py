@@ -184,9 +184,18 @@ def _statements(function: Function) -> tuple[list[Statement], ast.stmt | None]:
 
 
 def _flat(body: list[ast.stmt], is_main: bool) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, with the block that runs in place of an `if __name__ == "__main__"`."""
+    """Yield the statements of a module, with the block that runs in place of an `if __name__ == "__main__"`.
+
+    Of a notebook, a line that is timed counts as the statement in it.
+    """
     for statement in body:
         match statement:
+            case ast.Expr(
+                ast.Call(
+                    func=ast.Attribute(attr="run_line_magic"), args=[ast.Constant("time"), ast.Constant(str() as line)]
+                )
+            ) if _parses(line):
+                yield from (ast.increment_lineno(node, statement.lineno - 1) for node in ast.parse(line).body)
             case ast.If(
                 test=ast.Compare(
                     left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
@@ -290,8 +299,9 @@ def _text_around(function: Function) -> tuple[str, int | None]:
         return source_text(Path(path)), _line_of(module, Path(path))
     cells = getattr(module, "In", None)  # of IPython: the cells as they ran, the one that runs last
     if isinstance(cells, list):
-        *before, last = [cell for cell in map(str, cells) if _parses(cell)] or [""]
-        line = _line_of(module, None)
+        bodies = (_body_of_cell(str(cell)) for cell in cells)
+        *before, last = [cell for cell in bodies if _parses(cell)] or [""]
+        line = _line_of(module, None, is_timed=last != str(cells[-1]))
         return "\n".join([*before, last]), line and line + sum(cell.count("\n") + 1 for cell in before)
     # elsewhere, as in some consoles, the function alone has a source: it can use no names around it
     try:
@@ -310,15 +320,31 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _line_of(module: Any, path: Path | None) -> int | None:
+def _body_of_cell(text: str) -> str:
+    """Return the statements of a cell as IPython ran it: of one that is timed, profiled or silent what is below."""
+    match ast.parse(text).body if _parses(text) else []:
+        case [
+            ast.Expr(
+                ast.Call(
+                    func=ast.Attribute(attr="run_cell_magic"),
+                    args=[ast.Constant("capture" | "prun" | "time"), _, ast.Constant(str() as body)],
+                )
+            )
+        ]:
+            return body
+    return text
+
+
+def _line_of(module: Any, path: Path | None, *, is_timed: bool = False) -> int | None:
     """Return the line of a script or a notebook that runs now, None in another module or another thread.
 
-    path : the file of the script, None for a notebook.
+    path : the file of the script, None for a notebook. is_timed : whether the whole cell is timed, not a line of it.
     """
     frame = inspect.currentframe() if module.__name__ == MAIN else None
     while frame is not None:
-        is_here = frame.f_globals is vars(module) and frame.f_locals is frame.f_globals
-        if is_here and (path is None or Path(frame.f_code.co_filename).resolve() == path.resolve()):
+        is_here, file = frame.f_globals is vars(module) and frame.f_locals is frame.f_globals, frame.f_code.co_filename
+        is_line = path is None and file.startswith("<timed") and not is_timed
+        if is_here and not is_line and (path is None or Path(file).resolve() == path.resolve()):
             return frame.f_lineno
         frame = frame.f_back
     return None

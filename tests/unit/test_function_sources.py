@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -579,6 +580,23 @@ def test_a_module_of_a_package_that_runs_as_a_script_is_swept(tmp_path: Path) ->
     command = [sys.executable, "-m", "pkg.mod"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "114.0 114.0 118.0\n", done.stderr
+
+
+def test_a_cell_that_is_timed_counts_as_the_statements_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A definition in it replaces one before."""
+    bodies = "def helper():\n    return 1", OWN.format("helper() + n"), "def helper():\n    return 5", "n = int('2')"
+    magics = "run_cell_magic('time', '', {!r})", "run_line_magic('time', {!r})"
+    cells = [
+        *bodies[:2],
+        *(f"get_ipython().{magic.format(body)}" for magic, body in zip(magics, bodies[2:], strict=True)),
+    ]
+    module = ModuleType("cells")
+    vars(module)["In"] = ["", HEAD, *cells, ""]
+    monkeypatch.setitem(sys.modules, "cells", module)
+    for text in (HEAD, *bodies):
+        exec(text, vars(module))
+    source = source_of(registered("own"))
+    assert own_of(source.text)() == 7 and "get_ipython" not in source.text
 
 
 NOTEBOOK = """
