@@ -777,6 +777,8 @@ def test_a_program_is_a_simulator(output: str, tmp_path: Path) -> None:
         '{"m": 3}',
         'words\n{\n  "m": 3,\n  "k": {"m": 1}\n}\n{"done": true}\nend',
         '{"m": 2}\n{"m": 3}\n',
+        '{"m": 2}\n \t{"m": 3}\n {"m"',
+        '{\n  "all": [\n    {"m": 1}\n  ],\n  "m": 3\n}',
         "m: 2\nm = 3",
         "k,m\n1,3",
     ],
