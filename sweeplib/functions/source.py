@@ -24,7 +24,7 @@ from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
-from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
+from sweeplib.engine.code.user_code import PACKAGE, edited_since_import, package_of, user_file
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import MAIN, Function, Source
@@ -117,16 +117,20 @@ def refuse_other_values(function: Function, imported: Function, names: Collectio
             raise InputError(problem, value=values[name], expected=expected)
 
 
-def refuse_other_module(function: Function) -> None:
-    """Raise InputError if other processes that import the module of a function have another one.
-
-    That is so if its file was edited since the import, or if a definition or a value that is written at its top level
-    has been replaced or changed.
-    """
-    assert function.file is not None
-    if file_bytes(function.file) != function.content:
+def refuse_edits(function: Function) -> None:
+    """Raise InputError if the file of a function, or one of the user's that it imports, was edited since the import."""
+    here = [] if function.file is None or not function.file.is_file() else [function.file]
+    edited = [path for path in here if file_bytes(path) != function.content]
+    for path in [*edited, *edited_since_import(code_files_of(function))]:
         problem, expected = "changed since it was imported", "a new Python: restart it, or the notebook"
-        raise InputError(problem, file=function.file, expected=expected)
+        raise InputError(problem, file=path, expected=expected)
+
+
+def refuse_other_module(function: Function) -> None:
+    """Raise InputError if other processes that import the module of a function have other values in it.
+
+    That is so if a definition or a value that is written at its top level has been replaced or changed.
+    """
     statements, _ = _statements(function)
     values, reached = values_of(function), reached_names(function, statements)
     for name, value in _definitions(statements, values).items():

@@ -19,7 +19,7 @@ import sweeplib
 from sweeplib import InputError
 from sweeplib.engine.code import sources
 from sweeplib.functions.function import Function, Source, registered
-from sweeplib.functions.source import code_of, refuse_other_module, refuse_other_values, source_of
+from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -303,6 +303,7 @@ def test_values_that_the_source_gives_are_taken(imported: Callable[[str], Functi
         ("module.TABLE['a'] = 5", "TABLE has another value here"),
         ("module.CACHE['b'] = module.LEVEL = module.UNUSED = 7", None),
         ("path.write_text(path.read_text() + '# edited')", "own_module.py: changed since it was imported"),
+        ("path.with_name('own_beside.py').write_text('B = 2')", "own_beside.py: changed since it was imported"),
     ],
 )
 def test_a_module_that_is_another_in_other_processes_is_refused(
@@ -310,11 +311,12 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
 ) -> None:
     """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
     before = (
-        "from functools import cache\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+        "from functools import cache\nfrom own_beside import B\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
         "@cache\ndef rule():\n    return CACHE.setdefault('c', 2)\nclass Law:\n    k = 2\n"
     )
     path = tmp_path / "own_module.py"
-    body = "CACHE[x] = x\n    return N + M + rule() + Law.k + TABLE['a'] + LEVEL"
+    (tmp_path / "own_beside.py").write_text("B = 1\n")
+    body = "CACHE[x] = x\n    return B + N + M + rule() + Law.k + TABLE['a'] + LEVEL"
     path.write_text(f"{HEAD}{before}{OWN.replace('return {}', body)}", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("own_module")
@@ -322,9 +324,10 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
         refuse_other_module(module.own)
         exec(edit, {"module": module, "path": path})
         with pytest.raises(InputError, match=says) if says else nullcontext():
+            refuse_edits(module.own)
             refuse_other_module(module.own)
     finally:
-        del sys.modules["own_module"]
+        del sys.modules["own_module"], sys.modules["own_beside"]
 
 
 def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(imported: Callable[[str], Function]) -> None:
