@@ -103,13 +103,13 @@ def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Ar
         return curve, low, inside ** (1.0 / width)
 
 
-def staying(left: Any, confidence: float) -> Any:
+def staying(runs: Any, confidence: float) -> Any:
     """Return the least probability to stay of runs of which all that are left do: then that is as rare as the tail.
 
-    left : their number, in any array; without one the probability is 0.
+    runs : their number, in any array; without one the probability is 0.
     """
     tail = (1.0 - confidence) / 2.0
-    return tail ** (1.0 / np.maximum(left, 1e-9))
+    return tail ** (1.0 / np.maximum(runs, 1e-9))
 
 
 def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
