@@ -7,7 +7,7 @@ it names. docs/how-to/plugins.md says what each name is for.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.code.exports import FORMER, HOMES
+from sweeplib.engine.code.exports import FORMER, homes
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
@@ -149,9 +149,9 @@ def __getattr__(name: str) -> Any:
         from sweeplib.errors import InputError
 
         raise InputError("it is no longer there", value=name, expected=FORMER[name])
-    if name not in HOMES:
+    if name not in homes():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(HOMES[name]), name)
+    globals()[name] = getattr(importlib.import_module(homes()[name]), name)
     return globals()[name]
 
 

@@ -95,7 +95,7 @@ class Sweep:
 
         with part_lock(self.directory, "plans"):
             self._record()
-            return write_plan(self.design, self.directory, progress=False)
+            return write_plan(self.design, self.directory, progress=False, to_run=False)
 
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
         """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.

@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from sweeplib import _HOMES
 from sweeplib.engine.base.registry import Registry
-from sweeplib.engine.code.exports import HOMES
+from sweeplib.engine.code.exports import homes
 
 LOGGER = logging.getLogger(__name__)
 FIELD = re.compile(r"(\w[\w*]*(?: \([^)]*\))?(?:, \w[\w*]*(?: \([^)]*\))?)*) : (.*)")
@@ -76,8 +76,8 @@ class Public(SphinxDirective):
         """Return the nodes of all names."""
         [module] = self.arguments
         names = importlib.import_module(module).__all__
-        homes = {"sweeplib": _HOMES, "sweeplib.plugins": HOMES}.get(module, {})
-        lines = [line for name in names for line in entry(module, name, homes.get(name, module))]
+        homes_by_name = {"sweeplib": _HOMES, "sweeplib.plugins": homes()}.get(module, {})
+        lines = [line for name in names for line in entry(module, name, homes_by_name.get(name, module))]
         return self.parse_text_to_nodes("\n".join([".. py:currentmodule:: None", "", *lines]))
 
 

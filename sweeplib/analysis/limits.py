@@ -32,7 +32,8 @@ Candidates = Annotated[
 Spread = Annotated[
     Positive,
     Field(
-        description="the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD."
+        le=1e6,
+        description="the largest seed error, as a fraction of the change of the risk, at which a limit describes SGD.",
     ),
 ]
 Margin = Annotated[

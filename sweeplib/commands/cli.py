@@ -63,8 +63,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
 @app.command(short_help="Show the cases to compute and their cost on this machine.")
 @options.config
 @options.overrides
-@options.set_
-@options.results
+@options.settings
 @options.workers
 @options.json
 def plan(
@@ -89,7 +88,7 @@ def plan(
     from sweeplib.pictures.report.summary import answers
 
     with stage_of(config, directory, "plan", does="plans"):
-        new_plan = write_plan(sweep, directory, workers=workers)
+        new_plan = write_plan(sweep, directory, workers=workers, to_run=False)
     if json:
         echo(plan_as_json(new_plan, sweep, directory))
         return
@@ -109,8 +108,7 @@ def _show_plan(table: "Table", answers: Iterable[str]) -> None:
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 @options.workers
 @click.option("--progress/--no-progress", default=True, help="Show the progress.")
 def run(
@@ -141,8 +139,7 @@ def run(
 @app.command()
 @options.file_or_folder
 @options.overrides
-@options.set_
-@options.results
+@options.settings
 @options.json
 def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results: Path, json: bool) -> None:
     """Show whether a sweep runs, and how far it is.
@@ -196,15 +193,13 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
     from sweeplib.commands import listing
     from sweeplib.engine.process.terminal import LINE, console
 
-    if kind is None and json:
-        options.echo_json(listing.sweep_records(results))
-        return
     if kind is None:
-        table = listing.sweeps(results)
-        if table is None:
+        if json:
+            options.echo_json(listing.sweep_records(results))
+        elif (sweeps := listing.sweeps(results)) is None:
             echo(f"no sweeps in {results}")
-            return
-        show(table)
+        else:
+            show(sweeps)
         return
     from sweeplib.config.catalogue import catalogue
 
@@ -220,16 +215,13 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
         echo(f"Options and an example: sweeplib explain {'KEY' if kind == KEYS else f'{kind}.NAME'}")
 
 
-app.add_command(explain)
-app.add_command(new)
-app.add_command(schema)
-app.add_command(test_plugin)
+for start in (explain, new, schema, test_plugin):
+    app.add_command(start)
 
 
 @app.command("open")
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     """Open the report in the browser; show its path."""
     directory = folder_of(config, set_, results)
@@ -244,8 +236,7 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
 
 @app.command()
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
     """Write the labelled dataset; publish it if the config says so."""
     sweep, directory = to_work_on(config, set_, results)
@@ -266,8 +257,7 @@ def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Write the analyses of the dataset: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
@@ -281,8 +271,7 @@ def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
 @app.command()
 @options.file_or_folder
 @options.names
-@options.set_
-@options.results
+@options.settings
 def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Draw the figures: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
@@ -295,8 +284,7 @@ def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
 
 @app.command()
 @options.sweeps
-@options.set_
-@options.results
+@options.settings
 @options.output
 def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: Path | None) -> None:
     """Write the report, or a page that compares several sweeps.
@@ -311,11 +299,12 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
         sweep, directory = to_work_on(sweeps[0], set_, results)
-        from sweeplib.engine.storage.records.artefacts import refuse_outdated
+        from sweeplib.engine.storage.records.artefacts import refuse_other_dataset, refuse_outdated
         from sweeplib.pictures.report import write_report
         from sweeplib.pictures.report.overview import report_cards
 
         work_in(directory, "writes the report")
+        refuse_other_dataset(sweep, directory)
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):
             path = write_report(sweep, directory)
@@ -328,8 +317,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
 
 @app.command()
 @options.file_or_folder
-@options.set_
-@options.results
+@options.settings
 @options.json
 def summary(config: Path, set_: Sequence[str], results: Path, json: bool) -> None:
     """Show the outcome of a sweep and where its results are.

@@ -113,6 +113,13 @@ workers = click.option(
 )
 names = argument("names", metavar="[NAME]...", nargs=-1, help="Only these; all by default.")
 overrides = argument("overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000.")
+
+
+def settings(command: Any) -> Any:
+    """Return a command with the options --set and --results, which stand together."""
+    return set_(results(command))
+
+
 json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
 
 

@@ -80,7 +80,7 @@ def schema(directory: Path | None, check: bool) -> None:
     for name in texts:
         if (directory / name).exists() and not is_generated(directory / name):
             raise InputError("not a schema of sweeplib", file=directory / name, expected="another folder")
-    stale = [name for name, text in texts.items() if _differs(directory / name, text)]
+    stale = [name for name, text in texts.items() if not (file := directory / name).exists() or file_text(file) != text]
     if check:
         for name in stale:
             echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
@@ -89,8 +89,3 @@ def schema(directory: Path | None, check: bool) -> None:
     for name in stale:
         (directory / name).write_text(texts[name], encoding="utf-8")
         echo(directory / name)
-
-
-def _differs(path: Path, text: str) -> bool:
-    """Return whether a file has another text, or does not exist."""
-    return not path.exists() or file_text(path) != text

@@ -52,8 +52,7 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     help="Compute N random cases again and compare bits; by default up to 16.",
 )
 @click.option("--repair", is_flag=True, help="Compute damaged cases again, write files again.")
-@options.set_
-@options.results
+@options.settings
 @options.workers
 @options.json
 def verify(
@@ -85,8 +84,7 @@ def verify(
     help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
 )
 @click.option("--debug", is_flag=True, help="Run it in Python's debugger.")
-@options.set_
-@options.results
+@options.settings
 def reproduce(config: Path, case: str, debug: bool, set_: Sequence[str], results: Path) -> None:
     """Compute one case here, and compare it with the stored bits.
 
@@ -108,8 +106,7 @@ def reproduce(config: Path, case: str, debug: bool, set_: Sequence[str], results
     help="failed, killed, timeout, diverged, inaccurate, all of these; damaged; or one case, by identity or "
     "coordinates.",
 )
-@options.set_
-@options.results
+@options.settings
 def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Let the next run compute failed cases again, or one case."""
     sweep, directory = named(config, set_, results)
@@ -123,8 +120,7 @@ def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: 
 @options.file_or_folder
 @click.option("--show/--no-show", "display", default=True, help="Open the page in the browser.")
 @click.option("--port", type=click.IntRange(1, 65535), help="By default 5006, or a free one.")
-@options.set_
-@options.results
+@options.settings
 def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], results: Path) -> None:
     """Show an interactive plot of the dataset in the browser.
 
@@ -159,8 +155,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
 @click.option(
     "--output", metavar="FOLDER", type=options.PATH, default=".", show_default=True, help="Where to write the files."
 )
-@options.set_
-@options.results
+@options.settings
 def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequence[str], results: Path) -> None:
     """Write the dataset or analyses as NetCDF, or as tables.
 
@@ -182,8 +177,7 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
 @click.command(cls=options.Command)
 @options.file_or_folder
 @click.option("--delete", is_flag=True, help="Delete what is listed.")
-@options.set_
-@options.results
+@options.settings
 def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> None:
     """List the results that this config does not use.
 

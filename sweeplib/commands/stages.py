@@ -7,7 +7,6 @@ functions, some of them by the shell command of `call`, whose arguments are text
 import atexit
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.engine.process import job
 from sweeplib.engine.process.command import command, whole_process
 from sweeplib.engine.process.stage_log import log_path, output_copy
-from sweeplib.engine.process.terminal import harmless
+from sweeplib.engine.process.terminal import echo
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,18 +54,14 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def loaded(config: str, results: str) -> tuple["Design", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.commands.snakemake import checked_results
-    from sweeplib.config import load
-    from sweeplib.engine.storage.records.config_files import check_origin
-    from sweeplib.engine.storage.records.rounds import with_rounds
+    from sweeplib.commands.sweep import loaded as of_file
 
-    sweep = load(config)
-    directory = checked_results(Path(results)) / sweep.name
-    check_origin(Path(config), directory)
+    sweep, directory = of_file(Path(config), (), checked_results(Path(results)))
     if not directory.is_absolute():
         relative = Path(os.path.relpath(directory))
         # `./stages` is another file than `stages` for Snakemake
         directory = relative if relative.name else Path.cwd()
-    return with_rounds(sweep, directory), str(directory)
+    return sweep, str(directory)
 
 
 def caption(sweep: "Design", name: str) -> str:
@@ -101,7 +96,7 @@ def begin(config: str, sweep: "Design", directory: str) -> None:
         locks.enter_context(sweep_lock(Path(directory)))
         locks.enter_context(at_work(Path(directory), "runs all stages"))
     except SweeplibError as error:
-        sys.stderr.write(f"{harmless(str(error))}\n")
+        echo(error, errors=True)
         raise SystemExit(1) from None
     atexit.register(locks.close)
     record_origin(Path(config), Path(directory))
@@ -185,8 +180,7 @@ def ended(sweep: "Design", directory: str) -> None:
     from sweeplib.pictures.report import summary
 
     outcome = summary(sweep, directory)
-    sys.stdout.write(f"{outcome.text}\n")
-    sys.stdout.flush()
+    echo(outcome.text)
     if outcome.failed:
         raise SystemExit(1)
 

@@ -4,7 +4,7 @@ A job is a process that makes one result: a stage has one, or one for each analy
 are not started.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -150,12 +150,8 @@ def stages(sweep: "Design") -> tuple[Stage, ...]:
         Stage("plan", ("plan",)),
         Stage("simulations", ("simulate",)),
         Stage("dataset", ("finalise",)),
-        Stage("analyses", _several("analyse", list(sweep.analyses))),
-        Stage("figures", _several("figure", list(sweep.figures))),
+        Stage("analyses", tuple(f"analyse.{name}" for name in sweep.analyses)),
+        Stage("figures", tuple(f"figure.{name}" for name in sweep.figures)),
         Stage("report", ("report",)),
     ]
     return tuple(stage for stage in all_stages if stage.jobs)
-
-
-def _several(kind: str, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{kind}.{name}" for name in names)

@@ -83,19 +83,10 @@ class SweepStatus:
         counts = f"; {self.done:,} of {self.total:,} cases, {self.outcomes}" if self.total else ""
         which = f" ({', '.join(self.running)})" if self.running else ""
         lines = [f"{self.sweep}: {self.state}{which}{counts}{time_left}", self.doing]
-        lines += [f"{name}: {value}" for name, value in self._named().items() if value]
-        lines += self.reasons
-        return [line for line in lines if line]
-
-    def _named(self) -> dict[str, str | None]:
-        """Return what else is known, by its name in the lines."""
-        return {
-            "at work": self.holder,
-            "dashboard": self.dashboard,
-            "this sweep": self.page,
-            "last error": self.last_error,
-            "report": self.report,
-        }
+        links = {"dashboard": self.dashboard, "this sweep": self.page}
+        others = {"at work": self.holder, **links, "last error": self.last_error, "report": self.report}
+        lines += [f"{name}: {value}" for name, value in others.items() if value]
+        return [line for line in (*lines, *self.reasons) if line]
 
 
 def status(sweep: "Design", directory: Path) -> SweepStatus:

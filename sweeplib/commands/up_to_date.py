@@ -40,13 +40,27 @@ CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
-def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
-    """Return the record of the last complete run if the same command has nothing to do, otherwise None."""
+def complete_run(
+    config: Path, overrides: Sequence[str], results: Path, *, or_folder: bool = False
+) -> dict[str, Any] | None:
+    """Return the record of the last complete run, with its `directory`, if the same command has nothing to do.
+
+    None if the config, the overrides, the user's code, the library or the results are others now.
+    or_folder : whether `config` may be the folder of a sweep, for whatever config and overrides it was run.
+    """
     # a record that cannot be read, or says other things, is none: Snakemake decides
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+        directory = config
         if config.is_file():  # a pipe can be read only once
             directory = results / _name(config, overrides)
-            return _checked(directory, stage_record(directory, WHOLE).complete, config, overrides)
+        elif not or_folder or overrides:
+            return None
+        record = stage_record(directory, WHOLE).complete
+        if directory == config:
+            config, overrides = Path(record["config"]), record["overrides"]
+        source = made_from(config, overrides, map(Path, record["files"]))
+        if record["made_from"] == source and record["results"] == _stats(directory, CHANGING):
+            return {**record, "directory": directory}
     return None
 
 
@@ -56,31 +70,11 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
     Then `summary`, `status` and `plan` show what it says, without importing what a sweep needs. Without overrides,
     `config` may be the folder of a sweep, for whatever config and overrides it was run.
     """
-    is_folder = config.is_dir() and not overrides
-    record = (_complete_folder(config) if is_folder else complete_run(config, overrides, results)) or {}
+    record = complete_run(config, overrides, results, or_folder=True) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
         busy = any(job.running or job.outcome for job in stage_records(record["directory"]).values())
         return {} if busy else record
     return {}
-
-
-def _complete_folder(directory: Path) -> dict[str, Any] | None:
-    """Return the record of the last complete run in a folder if it would have nothing to do now, otherwise None."""
-    with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        record = stage_record(directory, WHOLE).complete
-        return _checked(directory, record, Path(record["config"]), record["overrides"])
-    return None
-
-
-def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
-    """Return a record of a complete run, with its `directory`; None unless it is of this config and overrides.
-
-    And of the user's code, the library and the results as they are now.
-    """
-    files = [Path(file) for file in record["files"]]
-    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _stats(directory, CHANGING):
-        return {**record, "directory": directory}
-    return None
 
 
 def record_complete_run(
@@ -109,18 +103,21 @@ def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Se
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
-    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
+    """Return a digest of a config, overrides, files of the user's code, the library, and where others would be found.
 
-    Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
-    which are searched once plugins are loaded.
+    Others are programs, by PATH, modules, by the folders in which Python looks, and those beside the files by their
+    names. Left out of these folders are that of the command, which is not searched under `make`, and those of the
+    files, which are searched once plugins are loaded.
     """
     code = sorted(files)
     not_always = {str(path.parent) for path in (Path(sys.executable), *code)}
     searched = [folder for folder in sys.path if folder not in not_always]
-    request = [*overrides, sys.version, *searched, package_digest()]
+    beside = {path.parent for path in code}
+    modules = sorted(str(path) for folder in beside for way in ("*.py", "*/__init__.py") for path in folder.glob(way))
+    request = [*overrides, sys.version, *searched, package_digest(), os.environ.get("PATH", ""), *modules]
     digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
     for path in (config.resolve(), *code, *_workflow()):
-        digest.update(f"{path}\0".encode() + file_bytes(path) + b"\0")
+        digest.update(os.fsencode(f"{path}\0") + file_bytes(path) + b"\0")
     return digest.hexdigest()
 
 
@@ -146,12 +143,12 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
         is_records = Path(folder).name == RECORDS
         for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
-            digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+            digest.update(os.fsencode(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
     return digest.hexdigest()
 
 
 def _name(config: Path, overrides: Sequence[str]) -> str:
-    """Return the name of a sweep by its file and overrides, of which the last one counts."""
+    """Return the name of a sweep by its file and overrides."""
     from sweeplib.engine.files.strict_yaml import parsed
 
     names = [text.removeprefix(NAME) for text in overrides if text.startswith(NAME)]

@@ -115,11 +115,15 @@ def _config_and_bases(
 
 
 def _document(path: Path, *, may_be_pipe: bool = False) -> "tuple[Document, dict[str, Any]]":
-    """Return the parsed YAML of a config file, and its keys and values."""
+    """Return the parsed YAML of a config file, and its keys and values; InputError if it is empty or no mapping."""
     from sweeplib.engine.files.strict_yaml import document
 
-    document_read = document(_text(path, may_be_pipe=may_be_pipe), path)
-    return document_read, _checked_mapping(document_read.data, path)
+    read = document(_text(path, may_be_pipe=may_be_pipe), path)
+    if read.data is None:
+        raise InputError("the file is empty", file=path, expected="a sweep, with `dynamics`, `grid`, `times`, ...")
+    if not isinstance(read.data, dict):
+        raise InputError("not a sweep", file=path, value=read.data, expected="`name: value` lines")
+    return read, read.data
 
 
 def _text(path: Path, *, may_be_pipe: bool) -> str:
@@ -163,21 +167,8 @@ def _content(path: Path, *, may_be_pipe: bool) -> bytes:
     except FileNotFoundError:
         files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]
         problem = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else "no such file"
-        raise InputError(
-            problem,
-            value=str(path),
-            expected="a sweep's YAML file (`sweeplib new NAME.yaml` writes one)",
-            choices=files,
-        ) from None
+        expected = "a sweep's YAML file (`sweeplib new NAME.yaml` writes one)"
+        raise InputError(problem, value=str(path), expected=expected, choices=files) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None
-
-
-def _checked_mapping(data: Any, path: str | Path) -> dict[str, Any]:
-    """Return what a file contains; InputError if it is empty or no mapping."""
-    if data is None:
-        raise InputError("the file is empty", file=path, expected="a sweep, with `dynamics`, `grid`, `times`, ...")
-    if not isinstance(data, dict):
-        raise InputError("not a sweep", file=path, value=data, expected="`name: value` lines")
-    return data

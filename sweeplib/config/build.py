@@ -17,17 +17,9 @@ from typing import Any
 from sweeplib.config.answers import with_questions
 from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.models import SweepConfig
-from sweeplib.config.options import (
-    check_fit,
-    cluster_settings,
-    show_options,
-)
+from sweeplib.config.options import check_fit, cluster_settings, show_options
 from sweeplib.config.points import table_axis
-from sweeplib.config.runs import (
-    expression_at,
-    refuse_never,
-    refuse_unknown,
-)
+from sweeplib.config.runs import expression_at, refuse_never, refuse_unknown
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import count, seeds_in, values
 from sweeplib.engine.base.budget import CASES, NAMES, NODES, VALUES, refuse_more
@@ -52,7 +44,8 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
     """
     # plugins come first, as the config may use what they define
     with _path_errors_at("plugins"):
-        plugins = _loaded_plugins(config.plugins, folder)
+        plugins = located(config.plugins, folder)
+        load_plugins(plugins)
     with _path_errors_at("points"):
         points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
     replicas = expression_at(config.seeds, "seeds") if isinstance(config.seeds, str) else None
@@ -235,13 +228,6 @@ def _linked_axes(zips: Any, simulator: Simulator) -> list[Axis]:
             first = next(iter(columns))
             axes.append(Axis(first, columns.pop(first), columns, simulator))
     return axes
-
-
-def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Import the plugins; return them with absolute paths."""
-    paths = located(plugins, folder)
-    load_plugins(paths)
-    return paths
 
 
 def _with_source(sweep: Design, config: SweepConfig | FunctionConfig, subject: Subject) -> Design:

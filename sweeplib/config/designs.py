@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.config.values import is_number
 from sweeplib.engine.base.budget import ROWS, refuse_more
 from sweeplib.errors import InputError
 
@@ -93,13 +94,8 @@ def _range(key: str, spec: Any) -> Callable[[NDArray[np.float64]], list[Any]]:
 
 def _ends(key: str, kind: str, ends: Any) -> tuple[float, float]:
     """Return the ends of a range; InputError unless they are a lower and a higher number that it can have."""
-    numbers = isinstance(ends, list) and len(ends) == 2 and all(_is_number(end, kind == "integers") for end in ends)
+    kinds = int if kind == "integers" else int | float
+    numbers = isinstance(ends, list) and len(ends) == 2 and all(is_number(e) and isinstance(e, kinds) for e in ends)
     if not numbers or not ends[0] < ends[1] or (kind == "loguniform" and ends[0] <= 0):
         raise InputError("not the ends of a range", key=key, value=ends, expected=RANGES[kind])
     return ends[0], ends[1]
-
-
-def _is_number(value: Any, whole: bool) -> bool:
-    """Return whether a value is a finite number, a whole one if `whole`."""
-    kinds = int if whole else int | float
-    return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)

@@ -90,7 +90,11 @@ def file_of(function: Function, directory: Path) -> Path:
     source = function.source()
     digest = hashlib.blake2b(source.text.encode(), digest_size=12).hexdigest()
     path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem, expected = f"no folder can be made there: {error.strerror}", "a place for folders that may be written"
+        raise InputError(problem, key="results", value=str(directory.parent), expected=expected) from None
     for name, content in source.files.items():  # before the text that needs them
         if not (file := path.with_name(name)).exists():
             write_bytes(file, content)

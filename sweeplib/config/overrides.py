@@ -48,14 +48,10 @@ class Override:
         texts = _split_at_commas(self.text.partition("=")[2])
         refuse_more("values", len(texts), NODES, key=".".join(self.location), instead=SHORTER)
         values = [parsed(text, file=self.title) for text in texts]
-        one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
-        return values if len(values) > 1 or one_in_list else values[0]
-
-    @property
-    def _is_list(self) -> bool:
-        """Return whether the key has a list of values."""
         section, *below = self.location
-        return (section in LISTS and not below) or (section == "grid" and len(below) == 1)
+        takes_list = (section in LISTS and not below) or (section == "grid" and len(below) == 1)
+        one_in_list = takes_list and not isinstance(values[0], list | dict | None)
+        return values if len(values) > 1 or one_in_list else values[0]
 
 
 def _split_at_commas(text: str) -> list[str]:
@@ -91,10 +87,15 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
     """Return a copy of `data` with values replaced or added.
 
     A list of names on the way becomes a mapping from the names to options. A field that becomes an axis, or fixed, or
-    derived, is taken out of the section that gave it before.
+    derived, is taken out of the section that gave it before. InputError for a key that is given twice.
     """
     data = copy.deepcopy(data)
+    before = dict[tuple[str, ...], str]()
     for override in overrides:
+        if override.location in before:
+            twice = [before[override.location], override.text]
+            raise InputError("given twice", key=".".join(override.location), value=twice, expected="one value of a key")
+        before[override.location] = override.text
         _apply(data, override)
     return data
 

@@ -69,7 +69,8 @@ class KeyRow(NamedTuple):
 
 def generated() -> dict[str, str]:
     """Return the text of each generated file of `config/`."""
-    schemas = {"schema.json": json_schema(), "function-schema.json": function_schema()}
+    of_functions = _of_files(FunctionConfig.model_json_schema())
+    schemas = {"schema.json": json_schema(), "function-schema.json": of_functions}
     texts = {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
     return {**texts, "README.md": key_table()}
 
@@ -87,11 +88,6 @@ def json_schema() -> dict[str, Any]:
         name: {"description": parameter.meaning} | parameter.schema for name, parameter in _parameters().items()
     }
     return _of_files(schema)
-
-
-def function_schema() -> dict[str, Any]:
-    """Return the JSON schema (2020-12) of a config file of a function."""
-    return _of_files(FunctionConfig.model_json_schema())
 
 
 def _of_files(schema: dict[str, Any]) -> dict[str, Any]:

@@ -43,17 +43,13 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
 
 def written_runs(sweep: Design) -> dict[str, Any]:
     """Return the section `dynamics` of the complete config: with all options, also those that are defaults."""
-    return {
-        name: _written_law(sweep, runs) if (run := sweep.runs[runs[0]]).law else _places(run) | dict(run.options)
-        for name, runs in sweep.laws.items()
-    }
-
-
-def _written_law(sweep: Design, runs: tuple[str, ...]) -> dict[str, Any]:
-    """Return the section of a law, which has these runs."""
-    first = sweep.runs[runs[0]]
-    simulators = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
-    return {"kind": CHEAPEST, "of": simulators} | _places(first)
+    sections = {}
+    for name, runs in sweep.laws.items():
+        first = sweep.runs[runs[0]]
+        of = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
+        law = {"kind": CHEAPEST, "of": of} if first.law else {}
+        sections[name] = law | _places(first) | ({} if law else dict(first.options))
+    return sections
 
 
 def _places(run: Run) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def count(spec: Any) -> int:
     if isinstance(spec, list):
         return len(spec)
     [(name, arguments)] = spec.items() if isinstance(spec, dict) and len(spec) == 1 else [("", [])]
-    if not isinstance(arguments, list) or not all(map(_is_number, arguments)):
+    if not isinstance(arguments, list) or not all(map(is_number, arguments)):
         return 0
     if name == "range" and len(arguments) in (2, 3) and arguments[2:] != [0]:
         return _steps(*arguments)
@@ -201,7 +201,7 @@ def ascending(numbers: Sequence[Any], key: str, most: float | None, sort: bool =
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
-        if not _is_number(number) or not (number >= 0.0 if most is None else 0.0 < number < most):
+        if not is_number(number) or not (number >= 0.0 if most is None else 0.0 < number < most):
             requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
             raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
     ordered = sorted(numbers) if sort else list(numbers)
@@ -241,7 +241,7 @@ def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[N
     if not isinstance(arguments, list) or len(arguments) not in lengths:
         raise InputError(f"wrong arguments of {name}", key=key, value=arguments, expected=usage)
     for place, number in enumerate(arguments):
-        if not _is_number(number):
+        if not is_number(number):
             expected = "a finite number"
             raise InputError("not a number", key=f"{key}[{place}]", value=number, expected=expected)
     if name != "range":
@@ -262,7 +262,7 @@ def _refuse_count(count: Any, value: Any, most: int, key: str | None = None) -> 
         raise InputError("wrong number of values", key=key, value=value, expected=expected)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Return whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 

@@ -134,12 +134,10 @@ def value_of_json(kind: Any, value: Any) -> Any:
 
 def type_of_default(default: Any) -> Any:
     """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
-    if isinstance(default, bool | str):
+    if isinstance(default, bool | str | list | tuple | dict):
         return type(default)
     if isinstance(default, float):
         return Real
-    if isinstance(default, list | tuple | dict):
-        return type(default)
     return Number if default is None or isinstance(default, int) else Any
 
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -138,16 +137,6 @@ def text_of(values: Any) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-@lru_cache(1024)
-def stream_of(root_seed: int, values: str, seed: int) -> int:
-    """Return the number from which a case's generator is made, a function of root seed, values and replica.
-
-    values : a text of those that distinguish random streams.
-    """
-    text = json.dumps([root_seed, values, seed])
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
-
-
 def generator_of(case: FunctionCase) -> np.random.Generator:
     """Return the generator of a case; cases with one seed and equal values of the `pair_by` share its numbers.
 
@@ -156,4 +145,5 @@ def generator_of(case: FunctionCase) -> np.random.Generator:
     chosen = dict(case.values)
     if case.pair_by is not None:
         chosen = {name: chosen[name] for name in case.pair_by if name in chosen}
-    return np.random.default_rng(stream_of(case.root_seed, text_of(chosen), case.seed))
+    stream = json.dumps([case.root_seed, text_of(chosen), case.seed])
+    return np.random.default_rng(int.from_bytes(hashlib.blake2b(stream.encode(), digest_size=16).digest(), "big"))

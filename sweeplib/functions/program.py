@@ -280,7 +280,8 @@ def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: flo
     finally:
         # what it has started too, whether it ended or not; of one that runs also what has a group of its own
         started = with_descendants(process.pid) if process.poll() is None else []
-        _end(process.pid)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         end(started)
         process.wait()
     if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
@@ -307,14 +308,6 @@ def _with_parent() -> tuple[str, ...]:
     except OSError:
         return ()
     return words if done.returncode == 0 else ()
-
-
-def _end(group: int) -> None:
-    """End the processes of a group, if there are any."""
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:

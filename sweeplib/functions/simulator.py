@@ -233,8 +233,11 @@ class FunctionSimulator(Simulator):
     def _seconds(self, cases: Sequence[FunctionCase], least: float = 1e-9) -> float:
         """Call the function for some cases, and return the mean seconds of a call; `least` if all failed sooner."""
         begun = seconds_at_work()
-        has_failed = self.run(cases).status != Status.ok
-        return max((seconds_at_work() - begun) / len(cases), least if has_failed.all() else 1e-9)
+        try:
+            have_failed = bool((self.run(cases).status != Status.ok).all())
+        except KeyboardInterrupt:  # the function's own: the keyboard does not reach the processes that measure
+            have_failed = True
+        return max((seconds_at_work() - begun) / len(cases), least if have_failed else 1e-9)
 
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
         """Return the cases at some points: arguments that the grid does not name have their defaults.
@@ -309,11 +312,11 @@ class FunctionSimulator(Simulator):
                 kind = self.function.arguments[name].type
                 columns[name] = columns[name]._replace(values=[value_of_json(kind, value) for value in values])
         columns["seed"] = Column.of(index["seed"].tolist())
-        pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
-        named = {"dynamics": self.function.name, "code": self.function.code}
-        shared_by_all = named | {
+        shared_by_all = {
+            "dynamics": self.function.name,
+            "code": self.function.code,
             "root_seed": shared["root_seed"],
-            "pair_by": pair_by,
+            "pair_by": None if shared["pair_by"] is None else tuple(shared["pair_by"]),
             "recording": self.recording(shared),
         }
         return FunctionCases.of_one_value(shared_by_all, len(rows)).replaced(**columns)

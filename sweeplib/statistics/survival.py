@@ -16,6 +16,8 @@ AT_ONCE = 2**20
 """Runs that are in memory at a time."""
 HALF = 0.5 * (1.0 + 1e-12)
 """A product of fractions that is ½ may be rounded to more."""
+FEWEST_SEEN = 6
+"""The number of runs that a mean needs until its horizon, where more were stopped before."""
 
 
 class PassageSamples(NamedTuple):
@@ -162,6 +164,27 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array, Array]:
     at_end = (unexited & (times >= latest[:, None])).sum(1)
     at_end = np.where((at_end > 0) & (at_end < unexited.sum(1)), at_end, np.inf)
     return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan), at_end
+
+
+def horizons(exit_: Array, end: Array, used: NDArray[np.bool_]) -> Array:
+    """Return the times to which means of min(first passage, horizon) are restricted, of cells with n runs (..., n).
+
+    They are the last times at which a run was observed, but at most the first end of a run after which fewer are left
+    than FEWEST_SEEN and than were stopped: after the last exit the curve has no variance, however few are seen. inf
+    where all runs exited, NaN of no run.
+    """
+    return _in_parts(lambda *cells: _horizons(PassageSamples.of(*cells))[None], exit_, end, used)[0]
+
+
+def _horizons(sample: PassageSamples) -> Array:
+    """Return the times (cells,) to which means of samples are restricted."""
+    times, exits, used, at_risk = sample
+    stopped, finite = used & ~exits & np.isfinite(times), used & np.isfinite(times)
+    few_left = stopped & (at_risk - 1 < np.minimum(FEWEST_SEEN, stopped.cumsum(1)))
+    latest = np.where(few_left, times, np.inf).min(1, initial=np.inf)
+    latest = np.minimum(latest, np.where(finite, times, -np.inf).max(1, initial=-np.inf))
+    all_exited = used.any(1) & ~(used & ~exits).any(1)
+    return np.where(all_exited, np.inf, np.where(np.isfinite(latest), latest, np.nan))
 
 
 def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:

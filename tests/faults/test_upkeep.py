@@ -39,7 +39,7 @@ def test_a_case_is_reproduced_to_the_bit_by_its_coordinates_or_its_identity(done
 def test_identities_that_end_with_zeros_are_found() -> None:
     """One in 256 does; numpy drops these bytes from its texts."""
     identities = [bytes(range(1, 15)) + end for end in (b"\1\1", b"\1\0", b"\0\0")]
-    found = CasesByName(SimpleNamespace(ids=np.array(identities, "S16")))
+    found = CasesByName(SimpleNamespace(ids=np.array(identities, "S16"), distinct=np.arange(3)))
     assert found.places(identities).tolist() == [0, 1, 2]
     assert found.places(np.array(identities, "S16").tolist()).tolist() == [0, 1, 2]
     assert found.places([bytes(16)]).tolist() == []

@@ -9,7 +9,7 @@ import pytest
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import advice as module
-from sweeplib.engine.execution.advice import Advice, advice
+from sweeplib.engine.execution.advice import advice
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan
@@ -48,7 +48,7 @@ def said(
     options: tuple[tuple[str, float], ...] = (),
     todo: int = 1000,
     **changes: object,
-) -> list[Advice]:
+) -> list[str]:
     """Return the advice for dynamics that take these seconds per case."""
     problem = Problem(**{"gamma": 0.1, "p": 1, "k": 1, "d": 300, "Delta": 0.0, "activation": "erf", **changes})
     parts, pilots = {}, {}
@@ -64,14 +64,13 @@ def said(
 
 def test_the_chain_is_told_of_where_the_sde_dominates() -> None:
     [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: 0.3})
-    assert (found.dynamics, found.cheaper, found.where) == ("sde", pytest.approx(31), "at d = 300 to 1000")
-    assert found.text == (
+    assert found == (
         "sde takes 93 % of the time: at d = 300 to 1000 sgd_chain is exact in law and 31 times cheaper here"
     )
 
 
 def test_the_chain_is_told_of_where_weights_dominate_if_it_applies() -> None:
-    assert said({"sgd": 1.0}, {CHAIN: 0.01})[0].instead == "sgd_chain is exact in law and"
+    assert "sgd_chain is exact in law and" in said({"sgd": 1.0}, {CHAIN: 0.01})[0]
     assert said({"sgd": 1.0}, {}, offset_scale=1.0) == []
     assert said({"sgd": 1.0}, {CHAIN: 0.9}) == []
 
@@ -79,21 +78,21 @@ def test_the_chain_is_told_of_where_weights_dominate_if_it_applies() -> None:
 def test_a_looser_tolerance_is_told_of_where_an_ode_dominates() -> None:
     loose = ("ode", (("rtol", 1e-6),))
     [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {loose: 0.34}, (("rtol", 1e-10),))
-    assert found.text == (
+    assert found == (
         "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain: "
         "at d = 300 to 1000 rtol 1e-6 instead of 1e-10 is 5 times cheaper here"
     )
     [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {loose: 0.34})
-    assert "rtol 1e-6 instead of the default is 5 times cheaper here" in found.text
+    assert "rtol 1e-6 instead of the default is 5 times cheaper here" in found
     [found] = said({"sgd_chain": 0.01, "ode": 1.7}, {}, (("rtol", 1e-6),))
-    assert found.text == "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain"
+    assert found == "ode takes 99 % of the time, a case 170 times as long as one of sgd_chain"
 
 
 def test_the_chain_is_told_of_where_means_at_finite_d_dominate() -> None:
     """Such runs take seconds if p + k exceeds 4, for relu earlier; otherwise the ODE is cheaper than the chain."""
     loose = ("ode", (("finite_d", True), ("rtol", 1e-6)))
     [found] = said({"ode": 24.0}, {CHAIN: 0.1, loose: 20.0}, (("finite_d", True),), p=6, k=2)
-    assert found.text == (
+    assert found == (
         "ode takes 100 % of the time: at d = 300 to 1000 sgd_chain has these means, over its seeds, and is "
         "240 times cheaper here"
     )
@@ -103,7 +102,7 @@ def test_the_chain_is_told_of_where_means_at_finite_d_dominate() -> None:
 @pytest.mark.parametrize("error", [DiedError(Trouble("dead")), TimeUpError(Trouble("late"))])
 def test_an_alternative_that_cannot_be_measured_is_not_told_of(error: Exception) -> None:
     [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: error})
-    assert found.text == "sde takes 93 % of the time"
+    assert found == "sde takes 93 % of the time"
 
 
 def test_short_sweeps_and_even_ones_need_no_advice() -> None:

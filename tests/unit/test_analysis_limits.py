@@ -101,6 +101,12 @@ def test_a_spread_near_the_most_is_undecided() -> None:
     assert (analysis(ds, candidates=["ode"], most_spread=0.2)["limit"] == 2).mean() > 0.95
 
 
+def test_an_infinite_spread_is_refused() -> None:
+    """It would be an attribute of the result, and JSON has no infinite number."""
+    with pytest.raises(InputError, match="most_spread"):
+        analysis.check({"most_spread": np.inf})
+
+
 def test_a_dynamics_of_ones_own_can_be_a_limit():
     ds = runs(0.03, 0.03, 0.01)
     mean_field = ds.sel(dynamics=["ode"]).assign_coords(dynamics=["mean_field"])

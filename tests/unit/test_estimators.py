@@ -154,6 +154,22 @@ def test_a_mean_without_an_exit_is_not_certain_where_runs_were_stopped_early(run
     assert float(low[0]) == pytest.approx(horizon * max(0.0, 1.0 + np.log(0.025) / runs))
 
 
+@pytest.mark.parametrize(("left", "told"), [(1, False), (4, False), (6, True)])
+def test_a_mean_is_restricted_to_the_time_until_which_six_are_seen(left: int, told: bool) -> None:
+    """Of 64 runs all but a few are stopped at a tenth: the low end was above the truth in .6, .1 of them, not .025."""
+    rng, cells = np.random.default_rng(5), 400
+    exit_, end = (
+        rng.exponential(size=(cells, 64)),
+        np.broadcast_to(np.where(np.arange(64) < 64 - left, 0.1, 1.0), (cells, 64)),
+    )
+    reached = exit_ <= end
+    arrays = (over_seeds(array) for array in (np.where(reached, exit_, np.nan), end, np.ones_like(reached), reached))
+    passages = Passages(*arrays, xr.DataArray(np.zeros(cells, bool), dims="sample"))
+    mean = passages.mean(0.95)
+    assert bool((passages.horizon > 0.1).any()) == told
+    assert float((mean.low > 1.0 - np.exp(-passages.horizon)).mean()) < 0.05
+
+
 @pytest.mark.parametrize("left", [2, 16])
 def test_a_fraction_says_what_few_runs_to_the_end_leave_open(left: int) -> None:
     """1500 cells of 16 exponential exits; where all but two are stopped at .1, .16 of the upper ends were too low."""

@@ -488,7 +488,8 @@ run("beta = float(ds.y.mean())\\n" + SWEEP)
 run("for beta in (4.0,):\\n    " + SWEEP.partition("\\n")[0] + "\\n    " + SHOW)
 run("beta = [1.0]\\nbeta.append(2.0)\\nprint('not in the file')", SWEEP)
 run("list.reverse(other := beta)\\nbeta.reverse()\\nother[0] = 5.0\\n" + SWEEP)
-refused("beta = np.random.default_rng(int(ds.y.mean()))\\n" + OWN.replace("np.sum(beta)", "beta.normal()") + "\\n" + SWEEP)
+DRAWS = OWN.replace("np.sum(beta)", "beta.normal()") + "\\n"
+refused("beta = np.random.default_rng(int(ds.y.mean()))\\n" + DRAWS + SWEEP)
 """
 
 

@@ -24,6 +24,7 @@ from sweeplib import InputError, Result, simulator
 from sweeplib.commands.upkeep.cases import chosen_case
 from sweeplib.commands.upkeep.reproduce import reproduces
 from sweeplib.config import from_mapping, load
+from sweeplib.config.functions import file_of
 from sweeplib.engine.code.user_code import file_and_name
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
@@ -415,9 +416,14 @@ def sleeping(x=0.0):
 """
 
 
-def test_a_case_that_fails_at_once_is_no_measure_of_others(written: Callable[..., Path]) -> None:
-    """There was time for one call after the first one, of a case that failed: a block had all cases of seconds each."""
-    cases = [case for _, case in load(written(SLEEPING, "grid: {x: [0, 1, 2]}")).cases("sleeping")]
+@pytest.mark.parametrize("error", ["ValueError", "KeyboardInterrupt"])
+def test_a_case_that_fails_at_once_is_no_measure_of_others(error: str, written: Callable[..., Path]) -> None:
+    """There was time for one call after the first one, of a case that failed: a block had all cases of seconds each.
+
+    One that raised KeyboardInterrupt ended the plan.
+    """
+    text = SLEEPING.replace("ValueError", error)
+    cases = [case for _, case in load(written(text, "grid: {x: [0, 1, 2]}")).cases("sleeping")]
     assert cases[0].simulator.measured(cases, 0.04).seconds > 0.04
     assert cases[0].simulator.measured([cases[1]], 0.04).seconds < 0.04
 
@@ -1002,3 +1008,11 @@ def test_a_case_is_chosen_by_any_names_and_fails_by_its_exception(
 )
 def test_a_folder_may_have_a_colon_in_its_name(text: str, parts: tuple[str, str]) -> None:
     assert file_and_name(text) == parts
+
+
+def test_results_in_a_place_for_no_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("sweeplib.functions.source.is_importable", lambda _: False)  # as a script's
+    monkeypatch.setattr(type(gathered), "source", lambda _: SimpleNamespace(text="", files={}, given={}))
+    with pytest.raises(InputError, match=r"results: no folder can be made there: Not a directory; got .*file"):
+        file_of(gathered, tmp_path / "file" / "f")

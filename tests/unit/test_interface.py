@@ -13,7 +13,7 @@ import pytest
 import sweeplib
 from sweeplib import plugins
 from sweeplib.engine.base.registry import REGISTRIES
-from sweeplib.engine.code.exports import HOMES
+from sweeplib.engine.code.exports import homes
 from sweeplib.engine.code.sources import all_imports
 from sweeplib.networks import theory
 from tests.plugged import nothing_left, written
@@ -31,13 +31,13 @@ def _as_before() -> Iterator[None]:
 @pytest.mark.parametrize("module", [plugins, sweeplib], ids=["sweeplib.plugins", "sweeplib"])
 def test_names_are_those_that_type_checkers_see(module) -> None:
     """The statements for type checkers import the same names, from the same modules, as `__getattr__` does."""
-    homes = HOMES if module is plugins else sweeplib._HOMES
+    homes_by_name = homes() if module is plugins else sweeplib._HOMES
     text = Path(module.__file__).read_text().partition("if TYPE_CHECKING:")[2].partition("\n\n")[0]
     text = re.sub(r"\(([^)]*)\)", lambda names: " ".join(names[1].split()).rstrip(","), text)
     statements = re.findall(r"from (\S+) import (.*)", text.replace("open_dataset as open", "open"))
     seen = {name.strip(): home for home, names in statements for name in names.partition("#")[0].split(",")}
-    assert seen == homes
-    assert set(module.__all__) - {"__version__"} == set(homes)
+    assert seen == homes_by_name
+    assert set(module.__all__) - {"__version__"} == set(homes_by_name)
 
 
 @pytest.mark.parametrize("module", [plugins, sweeplib, theory], ids=["plugins", "sweeplib", "theory"])
@@ -53,7 +53,7 @@ def test_every_public_name_has_an_entry_in_the_reference(module) -> None:
 @pytest.mark.rest
 @pytest.mark.parametrize("name", plugins.__all__)
 def test_every_name_is_found_and_explained(name: str) -> None:
-    assert getattr(plugins, name) is getattr(importlib.import_module(HOMES[name]), name)
+    assert getattr(plugins, name) is getattr(importlib.import_module(homes()[name]), name)
     table = PAGE.partition("## What to import\n")[2].partition("\n## ")[0]
     assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", table), f"docs/how-to/plugins.md does not explain {name}"
 

@@ -22,7 +22,7 @@ from sweeplib.engine.execution.live.news import RunBeginning, SweepNews, changed
 from sweeplib.engine.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.engine.execution.live.teller import MOST_READ, Teller, teller_of
 from sweeplib.engine.execution.live.text import answers, failures, heading, legend, paces, plain
-from sweeplib.engine.execution.progress import Listeners, RunProgress
+from sweeplib.engine.execution.progress import RunProgress
 from sweeplib.engine.execution.queue import MOST_CASES
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
@@ -168,7 +168,8 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
             raise ModuleNotFoundError("No module named 'sweeplib'")
 
     lines: list[str] = []
-    teller_of(Refusing(), None, RunProgress(), lines.append).run_ended()
+    monkeypatch.setattr(RunProgress, "say", lambda _, line: lines.append(line))
+    teller_of(Refusing(), None, RunProgress()).run_ended()
     assert lines == ["the scheduler cannot show the sweep: ModuleNotFoundError: No module named 'sweeplib'"]
 
     def lost(self: Teller, told: object) -> bool:
@@ -178,7 +179,7 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
 
     monkeypatch.setattr(Teller, "_send", lost)
     said: list[str] = []
-    monkeypatch.setattr(Listeners, "say", lambda _, line: said.append(line))
+    monkeypatch.setattr(RunProgress, "say", lambda _, line: said.append(line))
     sweep = replace(calm(gammas=(0.1,), seeds=6), cluster=InProcess(block_size=2))
     [summary] = run_sweep(sweep, tmp_path / "troubled", progress=False, client=clients[0]).values()
     assert summary.computed == 6

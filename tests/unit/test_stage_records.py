@@ -12,7 +12,7 @@ import pytest
 
 from sweeplib.commands.status import state
 from sweeplib.engine.execution.blocks import BlockReport
-from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps
+from sweeplib.engine.execution.progress import RunProgress, Steps
 from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
@@ -36,8 +36,7 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
         with Steps().step("compiling ode"):
             assert stage_records(tmp_path)["simulate"].doing == "compiling ode"
         block = block_of(10, seconds_a_case=10.0)
-        progress = RunProgress(10, [block])
-        shown = Listeners(progress, RecordedProgress(progress))
+        shown = RunProgress(10, [block])
         shown.run_begins("no cluster is started")
         shown.task_ended(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
         told = stage_records(tmp_path)["simulate"]

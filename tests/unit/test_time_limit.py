@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -12,6 +13,7 @@ from sweeplib.engine.execution.time_limit import _Clock
 
 Timer = list[tuple[float, str]]
 Report = Callable[[str], IO[Any]]
+BEGIN, END = (SimpleNamespace(is_start=starts, is_end=not starts) for starts in (True, False))
 
 
 @pytest.fixture
@@ -42,14 +44,9 @@ def report(tmp_path: Path) -> Report:
     return lambda name: (tmp_path / name).open("w")
 
 
-def elsewhere(*functions: Callable[[None], None]) -> None:
-    """Call functions, one after the other, in a thread of their own."""
-
-    def call() -> None:
-        for function in functions:
-            function(None)
-
-    thread = threading.Thread(target=call)
+def elsewhere(clock: _Clock, *events: SimpleNamespace) -> None:
+    """Tell a clock of events of numba, one after the other, in a thread of their own."""
+    thread = threading.Thread(target=lambda: list(map(clock.notify, events)))
     thread.start()
     thread.join()
 
@@ -70,13 +67,13 @@ def test_the_end_of_a_compilation_that_began_before_moves_no_deadline(
     """It was under way in another thread, which has no deadline; one of this thread goes on."""
     clock = _Clock()
     deadline = clock.begin(10.0, report("one"))
-    elsewhere(clock.on_end)
+    elsewhere(clock, END)
     assert timer == [(10.0, "one")]
-    clock.on_start(None)
-    elsewhere(clock.on_end)
+    clock.notify(BEGIN)
+    elsewhere(clock, END)
     assert not timer, "this thread compiles"
     now[0] += 3.0
-    clock.on_end(None)
+    clock.notify(END)
     assert timer == [(10.0, "one")]
     clock.end(deadline)
     assert not timer
@@ -87,11 +84,11 @@ def test_a_deadline_that_is_set_during_a_compilation_waits_only_for_what_is_left
 ) -> None:
     clock = _Clock()
     first = clock.begin(10.0, report("first"))
-    clock.on_start(None)
+    clock.notify(BEGIN)
     now[0] += 2.0
     second = clock.begin(5.0, report("second"))
     now[0] += 1.0
-    clock.on_end(None)
+    clock.notify(END)
     assert timer == [(5.0, "second")]
     clock.end(second)
     assert timer == [(10.0, "first")]
@@ -106,7 +103,7 @@ def test_each_deadline_has_its_own_report(timer: Timer, now: list[float], report
     assert timer == [(10.0, "first")]
     clock.end(other)
     second.close()
-    clock.on_start(None)
-    clock.on_end(None)
+    clock.notify(BEGIN)
+    clock.notify(END)
     assert timer == [(10.0, "first")]
     clock.end(one)

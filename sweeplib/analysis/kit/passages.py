@@ -29,7 +29,7 @@ from sweeplib.statistics.estimators import SEEN, Estimate, RestrictedMean, propo
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
-from sweeplib.statistics.survival import fractions_exited, medians, restricted_values
+from sweeplib.statistics.survival import fractions_exited, horizons, medians, restricted_values
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,11 @@ class Passages:
         first = self.end.where(self.censored()).min("seed")
         return first.where(np.isfinite(first), np.inf).where(self.used.any("seed"))
 
-    @property
+    @cached_property
     def horizon(self) -> xr.DataArray:
-        """Return, per cell, the last time at which a used run was observed; inf where all exited, NaN of no run."""
-        times = self.exit.fillna(self.end).where(self.used)
-        last = times.where(np.isfinite(times)).max("seed")
-        return last.where(self.censored().any("seed"), np.inf).where(self.used.any("seed"))
+        """Return, per cell, the time to which the mean is restricted (`horizons`); inf where all exited."""
+        times: xr.DataArray = xr.apply_ufunc(horizons, self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3)
+        return times
 
     @cached_property
     def restricted(self) -> xr.DataArray:
@@ -89,14 +88,18 @@ class Passages:
         return Estimate(value, *(end.where(self._are_enough) for end in ends))
 
     def mean_error(self) -> xr.DataArray:
-        """Return the standard error of the mean; NaN where no run passed."""
-        return standard_error(self.restricted).where(self.reached.any("seed") & self._are_enough)
+        """Return the standard error of the mean; NaN where no run passed by the horizon."""
+        return standard_error(self.restricted).where(self._first.notnull() & self._are_enough)
+
+    @property
+    def _first(self) -> xr.DataArray:
+        """Return, per cell, the first passage of all runs; NaN if there is none by the horizon."""
+        return self.exit.where(self.reached & (self.exit <= self.horizon)).min("seed")
 
     @property
     def _are_enough(self) -> xr.DataArray:
         """Whether, per cell, FEWEST_SEEDS runs or more were still seen at the first passage: others tell no scatter."""
-        first = self.exit.where(self.reached).min("seed")
-        ended = self.exit.fillna(self.end) < first
+        ended = self.exit.fillna(self.end) < self._first
         return (self.used & ~ended).sum("seed") >= FEWEST_SEEDS
 
     def median(self, confidence: float) -> Estimate:

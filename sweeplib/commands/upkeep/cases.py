@@ -7,7 +7,6 @@ each with a row for each case.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +35,10 @@ class CasesByName:
 
     wanted: Inventory
 
-    @cached_property
-    def _place_of_identity(self) -> dict[bytes, int]:
-        """The places in the inventory by identity."""
-        return {whole(identity): place for place, identity in enumerate(self.wanted.ids.tolist())}
-
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the places in the inventory of those identities that the sweep needs."""
-        places = (self._place_of_identity.get(whole(identity)) for identity in ids)
-        return np.array([place for place in places if place is not None], np.int64)
+        """Return the first place in the inventory of each of those identities that the sweep needs, ascending."""
+        distinct = self.wanted.distinct
+        return distinct[np.isin(self.wanted.ids[distinct], np.array([*ids], "S16"))]
 
     def coordinates(self, place: int) -> dict[str, Any]:
         """Return the coordinates of a case, by its place in the inventory."""

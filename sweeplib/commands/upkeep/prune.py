@@ -30,11 +30,7 @@ from sweeplib.engine.storage.store.segment import Segment
 if TYPE_CHECKING:
     from rich.table import Table
 
-EARLIER_RECORDS = (
-    "*.files.json",
-    *(f"{folder}/*.files.json" for folder in ("analysis", "figures", "report")),
-    "figures/*.source.json",
-)
+EARLIER_RECORDS = ("*.files.json", *(f"{folder}/*.files.json" for folder in ("analysis", "figures", "report")))
 """The patterns of files that manifests have replaced."""
 
 

@@ -117,21 +117,19 @@ class Sample:
 def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     """Return `number` intact cases that a sweep needs, drawn at random; of SIZE as many as take SECONDS, for None."""
     parts = [(cases, segment, rows) for cases in stored for segment, rows in _rows_by_segment(cases)]
-    ends = np.cumsum([len(rows) for _, _, rows in parts], dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
+    starts = np.cumsum([0, *(len(rows) for _, _, rows in parts)], dtype=np.int64)
+    total = int(starts[-1])
     places = random.sample(range(total), min(total, SIZE if number is None else number))
-    seconds, chosen = 0.0, list[int]()
+    seconds, expensive, chosen = 0.0, 0, dict[int, list[int]]()
     for place in places:
-        _, segment, _ = parts[int(np.searchsorted(ends, place, side="right"))]
+        part = int(np.searchsorted(starts, place, side="right")) - 1
+        _, segment, rows = parts[part]
         seconds += SECONDS_A_WORK_UNIT * segment.work
         if number is not None or seconds <= SECONDS:
-            chosen.append(place)
-    starts = [0, *ends.tolist()]
-    by_segment = [
-        (cases, segment, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
-        for (cases, segment, rows), start in zip(parts, starts, strict=False)
-    ]
-    return Sample([entry for entry in by_segment if entry[2]], len(places) - len(chosen))
+            chosen.setdefault(part, []).append(int(rows[place - starts[part]]))
+        else:
+            expensive += 1
+    return Sample([(*parts[part][:2], sorted(chosen[part])) for part in sorted(chosen)], expensive)
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:

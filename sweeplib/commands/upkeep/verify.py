@@ -22,7 +22,7 @@ from sweeplib.engine.storage.dataset.versions import FOLDER
 from sweeplib.engine.storage.records.artefacts import DATASET
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.engine.storage.records.config_files import ORIGIN, record_origin, write_complete_config
-from sweeplib.engine.storage.records.files import foreign, links_below, remove_files, remove_own
+from sweeplib.engine.storage.records.files import files_below, foreign, remove_files, remove_own
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset
@@ -153,7 +153,7 @@ def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
     """Return a line for each link in the folder of a sweep, behind which something is read as if it were there."""
     # findings tell of the dataset, as a link that earlier versions made or as another one
     paths = {finding.path for finding in findings} | {directory / DATASET}
-    links = [link for link in links_below(directory) if link not in paths and link.exists()]
+    links = [file for file in files_below(directory) if file.is_symlink() and file not in paths and file.exists()]
     return [f"{link}: {foreign(link)}: what it leads to is read here, and is not in this folder" for link in links]
 
 

@@ -19,8 +19,8 @@ REFUSED = "sweeplib_refused"
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _MISSING = ("missing", "missing_argument")
-_FIRST = (*_UNKNOWN, *_MISSING)
-"""The types of pydantic's errors that are told before others, in this order."""
+_FIRST = {kind: place for place, kind in enumerate((*_UNKNOWN, *_MISSING))}
+"""The types of pydantic's errors that are told before others, with their places in this order."""
 _MESSAGES = {
     "bool_type": "true or false",
     "dict_type": "`name: value` lines",
@@ -71,7 +71,7 @@ def refusal(
     wrong, unknown, missing : the messages for a value, an unknown name and a missing name.
     choices, example, named : return the valid names at a location, an example of a value there, and its key.
     """
-    entries: list[Any] = sorted(error.errors(), key=_order)
+    entries: list[Any] = sorted(error.errors(), key=lambda entry: _FIRST.get(entry["type"], len(_FIRST)))
     if len(names := {entry["loc"]: entry for entry in entries if entry["type"] in _UNKNOWN}) > 1:
         errors = (InputError(unknown, key=named(at), value=at[-1], choices=choices(at)) for at in names)
         return together(errors, len(names))
@@ -132,11 +132,6 @@ def _of_a_percentage(value: Any) -> str:
     """Return `: 10 % is 0.1` for a text in per cent, otherwise nothing."""
     number = value.rstrip("% ") if isinstance(value, str) and value.endswith("%") else ""
     return f": {number} % is {float(number) / 100:g}" if _is_number(number) else ""
-
-
-def _order(details: Any) -> int:
-    """Return by what errors are sorted: those of unknown names come first, then missing ones, then wrong values."""
-    return _FIRST.index(details["type"]) if details["type"] in _FIRST else len(_FIRST)
 
 
 def _is_number(text: str) -> bool:

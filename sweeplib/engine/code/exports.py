@@ -3,85 +3,25 @@
 A digest follows a name that a plugin imports from `sweeplib.plugins` to this module, and to no other.
 """
 
+import ast
+from functools import cache
+from pathlib import Path
+
+from sweeplib.engine.code.syntax import syntax_tree
+from sweeplib.engine.files.regular_files import file_text
+
 INTERFACE = "sweeplib.plugins"
 """The module from which plugins import."""
 
-# by name, the module that defines it
-HOMES = {
-    "ACTIVATIONS": "sweeplib.networks.maths.activations",
-    "ANALYSES": "sweeplib.analysis",
-    "Activation": "sweeplib.networks.maths.activations",
-    "Analysis": "sweeplib.analysis",
-    "Answer": "sweeplib.analysis.answers",
-    "CLUSTERS": "sweeplib.engine.design.cluster",
-    "Chart": "sweeplib.pictures.figures.kit.chart",
-    "ClusterSettings": "sweeplib.engine.design.cluster",
-    "Course": "sweeplib.networks.problem",
-    "DATA": "sweeplib.networks.problem",
-    "DYNAMICS": "sweeplib.networks.dynamics",
-    "DataLaw": "sweeplib.networks.problem",
-    "Diagnostic": "sweeplib.networks.dynamics.diagnostics",
-    "Dynamics": "sweeplib.networks.dynamics",
-    "Estimate": "sweeplib.networks.views",
-    "ExitLevel": "sweeplib.networks.views",
-    "Expectations": "sweeplib.networks.maths.expectations",
-    "FAMILIES": "sweeplib.networks.maths.expectations",
-    "FIGURES": "sweeplib.pictures.figures",
-    "FORMS": "sweeplib.networks.maths.activations.named",
-    "Family": "sweeplib.networks.maths.expectations",
-    "Feature": "sweeplib.networks.problem",
-    "Figure": "sweeplib.pictures.figures",
-    "InputError": "sweeplib.errors",
-    "LOSSES": "sweeplib.networks.problem",
-    "Layer": "sweeplib.pictures.figures.kit.chart",
-    "Level": "sweeplib.pictures.figures.kit.chart",
-    "Limit": "sweeplib.networks.problem",
-    "Loss": "sweeplib.networks.problem",
-    "NetworkView": "sweeplib.networks.views",
-    "NumericalOptions": "sweeplib.networks.dynamics.dynamics",
-    "OBSERVABLES": "sweeplib.networks.observables",
-    "ONE_PASS": "sweeplib.networks.dynamics",
-    "Observable": "sweeplib.networks.observables",
-    "OverlapDynamics": "sweeplib.networks.dynamics",
-    "OverlapView": "sweeplib.networks.views",
-    "PROPOSERS": "sweeplib.analysis.answers",
-    "Parameters": "sweeplib.networks.problem",
-    "ParticleView": "sweeplib.networks.views",
-    "Problem": "sweeplib.networks.problem",
-    "Question": "sweeplib.analysis.answers",
-    "Row": "sweeplib.analysis.answers",
-    "STARTS": "sweeplib.networks.problem",
-    "Start": "sweeplib.networks.problem",
-    "State": "sweeplib.analysis.answers",
-    "StepDynamics": "sweeplib.networks.dynamics.step_dynamics",
-    "TARGETS": "sweeplib.networks.problem",
-    "TASKS": "sweeplib.networks.problem",
-    "Target": "sweeplib.networks.problem",
-    "Tasks": "sweeplib.networks.problem",
-    "TrainingView": "sweeplib.networks.views",
-    "TwoTimeView": "sweeplib.networks.views",
-    "UPDATES": "sweeplib.networks.problem",
-    "Update": "sweeplib.networks.problem",
-    "View": "sweeplib.networks.views",
-    "analysis_of": "sweeplib.analysis.analysis",
-    "arranged": "sweeplib.pictures.figures.kit.facets",
-    "chart_figure": "sweeplib.pictures.figures.figure",
-    "curves_along": "sweeplib.analysis.kit.seed_values",
-    "expectations": "sweeplib.networks.maths.expectations",
-    "figure_against": "sweeplib.pictures.figures.kit.against",
-    "first_crossing": "sweeplib.statistics.optima",
-    "hermite_series": "sweeplib.networks.maths.hermite",
-    "law_along": "sweeplib.statistics.laws",
-    "minimum": "sweeplib.statistics.optima",
-    "outline_along": "sweeplib.analysis.kit.seed_values",
-    "parameter": "sweeplib.networks.problem",
-    "power_of": "sweeplib.statistics.fits",
-    "resampling_of": "sweeplib.statistics.bootstrap",
-    "rows_asked": "sweeplib.analysis.answers",
-    "spelled": "sweeplib.networks.maths.activations.named",
-    "theory_along": "sweeplib.pictures.figures.kit.against",
-    "with_bounds": "sweeplib.statistics.labelled",
-}
+
+@cache
+def homes() -> dict[str, str]:
+    """Return, by name, the module that defines it, as the imports of `INTERFACE` for type checkers have them."""
+    text = file_text(Path(__file__).parents[2] / "plugins.py")
+    [block] = (node for node in syntax_tree(text).body if isinstance(node, ast.If))  # `if TYPE_CHECKING:`
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
 
 FORMER = {
     "Curve": "a law is Layer('law', heights, label, name, dashes)",

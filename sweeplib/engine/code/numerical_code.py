@@ -130,7 +130,7 @@ class _Reader:
                 yield "func", node.func
             # after a `*` among the arguments nobody knows which one has which position
             case ast.Call(func=ast.Name(id=name)) if (
-                name in LABELS and self._is_ours(name) and not any(map(_is_starred, node.args))
+                name in LABELS and self._is_ours(name) and not any(isinstance(item, ast.Starred) for item in node.args)
             ):
                 unseen = LABELS[name]
                 keywords = [keyword for keyword in node.keywords if keyword.arg not in unseen]
@@ -187,11 +187,6 @@ class _Reader:
             yield "keywords", [keyword for keyword in error.keywords if not _is_text(keyword.value)]
         else:
             yield "exc", error.func if isinstance(error, ast.Call) else error
-
-
-def _is_starred(node: ast.expr) -> bool:
-    """Return whether an argument is `*arguments`."""
-    return isinstance(node, ast.Starred)
 
 
 def _is_text(node: ast.expr | None) -> bool:

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sweeplib.engine.code.exports import HOMES, INTERFACE
+from sweeplib.engine.code.exports import INTERFACE, homes
 from sweeplib.engine.code.module_content import Import, cached_content, imports_of, module_content, write_cache
 from sweeplib.engine.code.numerical_code import BY_VALUE
 from sweeplib.engine.code.syntax import effective_code, syntax_tree
@@ -185,8 +185,8 @@ def _defining_modules(name: str) -> Iterable[str]:
     """Return the modules that an imported name stands for: itself, or where a name of plugins' interface is defined."""
     interface, _, attribute = name.rpartition(".")
     if name == INTERFACE:
-        return set(HOMES.values()) - BY_VALUE
-    return {HOMES[attribute]} - BY_VALUE if interface == INTERFACE and attribute in HOMES else {name}
+        return set(homes().values()) - BY_VALUE
+    return {homes()[attribute]} - BY_VALUE if interface == INTERFACE and attribute in homes() else {name}
 
 
 @cache

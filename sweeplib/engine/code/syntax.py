@@ -53,15 +53,10 @@ def effective_code(text: str) -> str:
 
 def _effective(node: ast.AST) -> Fields:
     """Return all fields of a node; those of a body without its docstring."""
-    fields = [(name, getattr(node, name, None)) for name in node._fields]
+    fields = {name: getattr(node, name, None) for name in node._fields}
     if isinstance(node, _WITH_DOCSTRING):
-        return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]
-    return fields
-
-
-def _undocumented(body: Any) -> list[ast.stmt]:
-    """Return the statements of a body without its docstring."""
-    return [statement for statement in body if not is_docstring(statement)]
+        fields["body"] = [statement for statement in node.body if not is_docstring(statement)]
+    return fields.items()
 
 
 def is_docstring(node: ast.AST) -> bool:

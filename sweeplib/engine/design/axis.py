@@ -79,10 +79,6 @@ class Axis:
         firsts = [{text: place for place, text in reversed(list(enumerate(column)))} for column in columns]
         return sorted({place for places in firsts for place in places.values()})
 
-    def at(self, place: int) -> dict[str, Any]:
-        """Return the value of each of `names` at this index of the axis."""
-        return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
-
     def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
         """Return the indices of the `wanted` values of `name`, numbers to 12 digits; InputError if one is missing."""
         return set().union(*places_in(self.column(name), name, wanted))

@@ -141,7 +141,8 @@ def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np
     cases = sweep.cases_at(run, points)
     seconds = np.array(cases.numbers(sweep.simulator.seconds), float)
     for check in sweep.simulator.checks() if sweep.runs[run].law else ():
-        seconds[cases.column_of(partial(_is_refused, check)).array(bool)] = np.inf
+        errors = cases.column_of(partial(_refusal, check)).items()
+        seconds[[error is not None for error in errors]] = np.inf
     return seconds
 
 
@@ -152,11 +153,6 @@ def _refusal(check: Callable[[Case], None], case: Case) -> InputError | None:
     except InputError as error:
         return error
     return None
-
-
-def _is_refused(check: Callable[[Case], None], case: Case) -> bool:
-    """Return whether a check refuses a case."""
-    return _refusal(check, case) is not None
 
 
 def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:

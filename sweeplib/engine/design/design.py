@@ -43,30 +43,16 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
 
     def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
         """Return the number of replicas of each of `count` points, from the columns of the names it depends on."""
-        values = _values_of(replicas, columns, count, "seeds")
-        at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
-        if at is not None:
-            problem = f"not a number of seeds: {replicas} at {_values_at(replicas, columns, at)}"
-            raise InputError(problem, key="seeds", value=values[at], expected=f"a whole number from 0 to {SEEDS}")
+        with errors_at("seeds"):
+            values = replicas.evaluated(columns, count)
+        for at, value in enumerate(values):
+            if value != value // 1 or not 0 <= value <= SEEDS:
+                where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(replicas.names))
+                problem = f"not a number of seeds: {replicas} at {where}"
+                raise InputError(problem, key="seeds", value=value, expected=f"a whole number from 0 to {SEEDS}")
         return [int(value) for value in values]
 
     return points.over(sorted(replicas.names), counted).array(np.int64)
-
-
-def _values_of(
-    expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
-) -> list[Any]:
-    """Return the values of an expression at `count` points, from the `columns` of the names on which it depends.
-
-    key : of the config, which an InputError gets.
-    """
-    with errors_at(key):
-        return expression.evaluated(columns, count)
-
-
-def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], at: int) -> str:
-    """Return in words the values of an expression's names at the point with index `at`."""
-    return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
 
 
 class RunPoints(NamedTuple):
@@ -320,16 +306,8 @@ class Design:
         when = self.when(dynamics)
         chosen = (dict(run.where), dict(run.options), when and when.text)
         replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
-        whole = (
-            grid.axes,
-            dict(grid.fixed),
-            derived,
-            self.clock and self.clock.text,
-            replicas,
-            self.recording.key,
-            chosen,
-        )
-        return repr((dynamics, *whole, self.root_seed, self.pair_by))
+        points = grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text
+        return repr((dynamics, *points, replicas, self.recording.key, chosen, self.root_seed, self.pair_by))
 
     def drawing(self, figure: str) -> dict[str, Any]:
         """Return the options of a figure, with published values as a hash of their content: redraws depend on this."""

@@ -16,12 +16,12 @@ Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
 
 def field_value(parameters: Parameters, name: str, value: Any) -> Any:
     """Return `value` in the type of a parameter or a symbol; InputError, with the name as key, if it is invalid."""
-    return _checked(parameters, name, (value,), key=name, indexed=False)[0]
+    return _checked(parameters, name, (value,), indexed=False)[0]
 
 
 def field_values(parameters: Parameters, name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     """Return `values` in the type of a parameter or a symbol; InputError, with key `name[i]`, if one is invalid."""
-    return _checked(parameters, name, values, key=name, indexed=True)
+    return _checked(parameters, name, values, indexed=True)
 
 
 def options_of(run: str, names: Iterable[str]) -> list[str]:
@@ -45,21 +45,16 @@ def _is_whole(kind: Any) -> bool:
     return int in _types_in(kind) and kind is not Symbol
 
 
-def _has_floats(kind: Any) -> bool:
-    """Return whether values of a type may be floats."""
-    return any(float in _types_in(entry) for entry in _types_in(kind))
-
-
 def _types_in(kind: Any) -> tuple[Any, ...]:
     """Return a type and those that it is a union of, without what `Annotated` says of them."""
     of_values = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return (of_values, *get_args(of_values))
 
 
-def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
-    """Return values in the type of a name; InputError for the first that it cannot have.
+def _checked(parameters: Parameters, name: str, values: Sequence[Any], *, indexed: bool) -> tuple[Any, ...]:
+    """Return values in the type of a name; InputError, with the name as key, for the first that it cannot have.
 
-    key, indexed : the key of the config in the error, and whether the index of the value follows it.
+    indexed : whether the index of the value follows in the key.
     """
     kind = _type(parameters, name)
     whole = _is_whole(kind)
@@ -67,7 +62,7 @@ def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str,
     lists = tuple if not any(list in (entry, get_origin(entry)) for entry in _types_in(kind)) else list
     is_prepared = set(map(type, values)) == {float} and not whole
     prepared = values if is_prepared else [_for_type(value, whole, lists) for value in values]
-    places = [f"{key}[{place}]" if indexed else key for place in range(len(values))]
+    places = [f"{name}[{place}]" if indexed else name for place in range(len(values))]
     try:
         checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
@@ -82,7 +77,8 @@ def _refusal(parameters: Parameters, name: str, value: Any, details: list[Any]) 
     problem, kind = f"not a value of {name}", _type(parameters, name)
     if (expected := parameters.expected(name)) is not None:
         return InputError(problem, value=value, expected=expected)
-    if _is_whole(kind) and not _has_floats(kind) and isinstance(value, float) and not value.is_integer():
+    may_be_float = any(float in _types_in(entry) for entry in _types_in(kind))
+    if _is_whole(kind) and not may_be_float and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if kind is Symbol:
         details = [{**details[0], "type": "finite_number" if isinstance(value, float) else "float_type"}]

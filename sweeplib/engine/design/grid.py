@@ -65,7 +65,10 @@ class Grid:
         object.__setattr__(self, "derived", self._in_order())
         self._refuse_unknown()
         self._refuse_missing()
-        object.__setattr__(self, "fixed", {name: self._fixed_value(name) for name in self.fixed})
+        parameters = self.simulator.parameters
+        with errors_under(parameters.section):
+            fixed = {name: field_value(parameters, name, value) for name, value in self.fixed.items()}
+        object.__setattr__(self, "fixed", fixed)
         self._probe()
 
     @property
@@ -283,11 +286,6 @@ class Grid:
             if error.value != expression.text:
                 error.problem += f": {expression.text}{_at_values(where)}"
             raise
-
-    def _fixed_value(self, name: str) -> Any:
-        """Return the fixed value of a name in the type that this has; InputError if it is not valid."""
-        with errors_under(self.simulator.parameters.section):
-            return field_value(self.simulator.parameters, name, self.fixed[name])
 
     def _checked(self, points: Table) -> Table:
         """Return a table of points unchanged; InputError for a point whose values do not fit together.

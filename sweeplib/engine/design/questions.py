@@ -143,7 +143,9 @@ class RowCounts:
         """Return the number of seeds that the config gives the point at each of some places; 0 outside of its grid."""
         count = len(places)
         counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
-        return [int(number) if inside else 0 for number, inside in zip(counts, map(self._inside, places), strict=True)]
+        own = [frozenset(axis.values) for axis in self.axes]
+        inside = (all(value in values for value, values in zip(place, own, strict=True)) for place in places)
+        return [int(number) if is_own else 0 for number, is_own in zip(counts, inside, strict=True)]
 
     def _place(self, row: Row) -> tuple[Any, ...]:
         """Return the place of a row."""
@@ -153,15 +155,6 @@ class RowCounts:
         """Return the place of each of `count` points, from the values of the axes' names there."""
         values = [columns[axis.name] for axis in self.axes]
         return list(zip(*values, strict=True)) if values else [()] * count
-
-    def _inside(self, place: tuple[Any, ...]) -> bool:
-        """Return whether the point at a place is one of the config's own grid."""
-        return all(value in values for value, values in zip(place, self._values, strict=True))
-
-    @cached_property
-    def _values(self) -> list[frozenset[Any]]:
-        """Return the values of each axis of the config's own grid."""
-        return [frozenset(axis.values) for axis in self.axes]
 
 
 def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":

@@ -4,7 +4,6 @@ A layout is all cases of a dynamics of one shape and similar cost; a pilot is a 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sweeplib.engine.design.design import Design
@@ -26,77 +25,46 @@ MEASURED_SECONDS = 0.5
 """Seconds for which the cost of an alternative is measured."""
 
 
-@dataclass(frozen=True)
-class Advice:
-    """The cost of a dynamics: its `share` (0 to 1) of a sweep's time, and an alternative if there is one.
-
-    yardstick, times : another dynamics of the sweep, and how many times as long a case takes as one of that.
-    instead, cheaper : an alternative, as the start of a sentence, and the factor by which it is cheaper.
-    where : the points at which it was measured, in words.
-    """
-
-    dynamics: str
-    share: float
-    yardstick: str | None = None
-    times: float = 1.0
-    instead: str | None = None
-    cheaper: float = 1.0
-    where: str = ""
-
-    @property
-    def text(self) -> str:
-        """Return the advice as a sentence."""
-        compared = f", a case {_number(self.times)} times as long as one of {self.yardstick}" if self.yardstick else ""
-        cost = f"{self.dynamics} takes {100 * self.share:.0f} % of the time{compared}"
-        if self.instead is None:
-            return cost
-        return f"{cost}: {self.where} {self.instead} {_number(self.cheaper)} times cheaper here"
-
-
 def advice(
     plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
-) -> Iterator[Advice]:
-    """Yield the advice for each dynamics that takes most of a sweep's time; alternatives are measured for it.
+) -> Iterator[str]:
+    """Yield a line for each dynamics that takes most of a sweep's time; alternatives are measured for it.
 
     plans : by dynamics. pilots : by dynamics and layout.
     """
     total = sum(plan.cpu_seconds for plan in plans.values())
     for name, plan in plans.items():
         if total >= ADVISED_SECONDS and plan.cpu_seconds >= LEAST_SHARE * total:
-            item = _with_alternative(_cost_share(name, plans, pilots[name], total), plan, pilots[name], calibration)
-            if item.instead or len(plans) > 1:
-                yield item
+            instead = _alternative(name, plan, pilots[name], calibration)
+            if instead or len(plans) > 1:
+                share = f"{name} takes {100 * plan.cpu_seconds / total:.0f} % of the time"
+                yield share + _compared(name, plans, pilots[name]) + instead
 
 
-def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Pilot], total: float) -> Advice:
-    """Return the advice for a dynamics, an alternative left out: its share of `total` seconds, and its yardstick.
+def _compared(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Pilot]) -> str:
+    """Return how long a case of a dynamics takes beside one of its yardstick, in words; "" if the plan has none.
 
-    A yardstick is another dynamics of the plan with which its time a case is compared.
-    pilots : of its layouts, by name.
+    A yardstick is another dynamics of the plan. pilots : of the layouts of the dynamics, by name.
     """
-    plan, hints = plans[name], next(iter(pilots.values())).cases[0].simulator.hints
-    share = Advice(name, plan.cpu_seconds / total)
-    yardsticks = (other for other in hints.yardsticks(kind_of(name)) if other in plans and plans[other].todo)
-    yardstick = next(yardsticks, None)
-    if yardstick is None:
-        return share
-    return replace(share, yardstick=yardstick, times=plan.seconds_a_case / plans[yardstick].seconds_a_case)
+    for other in next(iter(pilots.values())).cases[0].simulator.hints.yardsticks(kind_of(name)):
+        if other in plans and plans[other].todo:
+            times = plans[name].seconds_a_case / plans[other].seconds_a_case
+            return f", a case {_number(times)} times as long as one of {other}"
+    return ""
 
 
-def _with_alternative(
-    share: Advice, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
-) -> Advice:
-    """Return the advice `share`, with the cheapest alternative for the layout that takes most of the time, if any."""
-    layout = max(plan.layouts, key=lambda name: plan.layouts[name].cpu_seconds)
-    first, seconds = pilots[layout].cases[0], plan.layouts[layout].seconds
-    hints = first.simulator.hints
-    for alternative in hints.alternatives(share.dynamics):
-        if other := _cost(alternative, pilots[layout], calibration):
+def _alternative(name: str, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration) -> str:
+    """Return the cheapest alternative for the layout that takes most of the time, in words; "" if there is none."""
+    layout = max(plan.layouts, key=lambda each: plan.layouts[each].cpu_seconds)
+    cases, seconds = pilots[layout].cases, plan.layouts[layout].seconds
+    hints, cheaper, words = cases[0].simulator.hints, LEAST_FACTOR, ""
+    for alternative in hints.alternatives(name):
+        other = _cost(alternative, pilots[layout], calibration)
+        if other and seconds / other > cheaper:
             cheaper = seconds / other
-            if cheaper > max(share.cheaper, LEAST_FACTOR):
-                instead, where = alternative.description(first), hints.where(pilots[layout].cases)
-                share = replace(share, instead=instead, cheaper=cheaper, where=where)
-    return share
+            instead = f"{hints.where(cases)} {alternative.description(cases[0])}"
+            words = f": {instead} {_number(cheaper)} times cheaper here"
+    return words
 
 
 def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:

@@ -113,26 +113,24 @@ class _Running:
         return len(self._blocks)
 
     def submit(self, blocks: Sequence[Block]) -> None:
-        """Submit blocks as tasks, `AT_ONCE` together: each has its cases, and Dask makes them one message."""
-        for first in range(0, len(blocks), AT_ONCE):
-            self._submit(blocks[first : first + AT_ONCE])
+        """Submit blocks as tasks, `AT_ONCE` together: each has its cases, and Dask makes them one message.
 
-    def _submit(self, blocks: Sequence[Block]) -> None:
-        """Submit blocks as tasks; each puts its future among the ready ones when it ends."""
+        Each task puts its future among the ready ones when it ends.
+        """
         from distributed.client import ClosedClientError
         from distributed.comm import CommClosedError
 
-        keys = list(map(self._key, blocks))
-        try:
-            futures: list[Future] = self._client.map(run_task, blocks, key=keys, pure=False)
-        except (ClosedClientError, CommClosedError):
-            raise self.workers.lost() from None
-        new = dict(zip(keys, blocks, strict=True))
-        self._blocks |= new
-        self._futures |= dict(zip(keys, futures, strict=True))
-        self._listener.handed_out(new)
-        for future in futures:
-            future.add_done_callback(self._ready.put)
+        for first in range(0, len(blocks), AT_ONCE):
+            new = {self._key(block): block for block in blocks[first : first + AT_ONCE]}
+            try:
+                futures: list[Future] = self._client.map(run_task, list(new.values()), key=list(new), pure=False)
+            except (ClosedClientError, CommClosedError):
+                raise self.workers.lost() from None
+            self._blocks |= new
+            self._futures |= zip(new, futures, strict=True)
+            self._listener.handed_out(new)
+            for future in futures:
+                future.add_done_callback(self._ready.put)
 
     def take_back(self) -> None:
         """Release all tasks: the scheduler forgets those that no worker has begun.

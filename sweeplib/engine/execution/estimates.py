@@ -303,22 +303,13 @@ class Plan:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":
         """Return the plan that a record describes; keys that older records lack have defaults."""
-        dynamics = {
-            name: DynamicsPlan(
-                plan["points"],
-                plan["cases"],
-                plan["done"],
-                {layout: LayoutPlan.of(values) for layout, values in plan["layouts"].items()},
-                plan.get("copies", {}),
-                plan.get("begun", {}),
-                plan.get("loading", 0.0),
-            )
-            for name, plan in record["dynamics"].items()
-        }
+        dynamics = dict[str, DynamicsPlan]()
+        for name, plan in record["dynamics"].items():
+            layouts = {layout: LayoutPlan.of(values) for layout, values in plan["layouts"].items()}
+            dynamics[name] = DynamicsPlan(**_known(DynamicsPlan, plan) | {"layouts": layouts})
         # compilation was that of the plan when it was made
-        names = {field.name for field in fields(cls)} & record.keys() - {"compilation"}
-        others = {name: record[name] for name in names}
-        return cls(**others | {"dynamics": dynamics, "advice": tuple(record["advice"])})
+        others = {"dynamics": dynamics, "advice": tuple(record["advice"]), "compilation": 0.0}
+        return cls(**_known(cls, record) | others)
 
     @classmethod
     def read(cls, directory: Path) -> "Plan | None":
@@ -385,3 +376,8 @@ class Plan:
             seconds = duration(SHAPE_SECONDS * shapes)
             notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {seconds} more")
         return [*notes, *self.advice]
+
+
+def _known(kind: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a record that are fields of a kind of plan."""
+    return {field.name: record[field.name] for field in fields(kind) if field.name in record}

@@ -4,7 +4,6 @@ import errno
 import pickle
 import socket
 import traceback
-from collections.abc import Iterator
 
 from sweeplib.engine.process.troubles import causes, reason
 from sweeplib.errors import SweeplibError
@@ -47,9 +46,6 @@ def _is_of_machine(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno in ERRNOS:
         return True
-    return isinstance(error, LOADING_ERRORS) and any(piece in file for file in _files(error) for piece in LIBRARY_FILES)
-
-
-def _files(error: BaseException) -> Iterator[str]:
-    """Yield the files of the code that an exception went through."""
-    return (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    # of the code that the exception went through
+    files = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    return isinstance(error, LOADING_ERRORS) and any(piece in file for file in files for piece in LIBRARY_FILES)

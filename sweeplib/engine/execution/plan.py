@@ -25,7 +25,7 @@ from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
-from sweeplib.engine.storage.records.artefacts import cases_made_from, settings_digest
+from sweeplib.engine.storage.records.artefacts import cases_made_from, is_of_config, settings_digest
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import DamageError, digest, write_json
 from sweeplib.engine.storage.records.locks import driver_locks
@@ -37,7 +37,9 @@ from sweeplib.engine.storage.store.other_stores import Demand, demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
 
 
-def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
+def write_plan(
+    sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True, to_run: bool = True
+) -> Plan:
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. What is recorded is the same for the same cases, however many of them are
@@ -45,15 +47,19 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     changed. The plan of the same cases stays once all of them are done: the next run with more seeds knows its costs.
 
     workers : their number, None for what the config says. progress : whether a line says which step begins.
+    to_run : if false, the plan is one to look at: where the dataset is of another config, only its costs are kept.
     """
     cluster, steps = cluster_of(sweep), Steps(sweep.name if progress else None)
-    before = _plan_on(_basis(sweep), sweep, directory)
+    before = _plan_before(sweep, directory)
     memory, module = cluster.memory_here(workers), home_of(sweep.simulator)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout, module) as calibration:
         with steps.step(f"planning {counted(sweep.size)}"):
-            demands = {name: _remembered_demand(sweep, name, directory) for name in sweep.runs}
-            for name, demand in demands.items():
-                if demand.todo:
+            demands = dict[str, Demand]()
+            for name in sweep.runs:
+                wanted = inventory(sweep, name, RunStore(directory, name))
+                wanted.remember()  # identities are written for the run
+                demands[name] = demand_of(wanted)
+                if demands[name].todo:
                     refuse_large_cases(sweep, name, workers)
             pilots = {name: pilots_of(demand.wanted, cluster.block_size) for name, demand in demands.items()}
         costs = before.costs
@@ -65,7 +71,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         }
         # lines below the table: of stores that could not be read, of advice, of horizons
         lines = [line for demand in demands.values() for line in demand.unread]
-        lines += [item.text for item in advice(plans, pilots, calibration)]
+        lines += advice(plans, pilots, calibration)
         # the trials of the plan before hold if no layout is new: then only seeds have changed
         trials = {} if new else {name: record and HorizonTrial(**record) for name, record in before.horizons.items()}
         for name, demand in demands.items():
@@ -83,8 +89,9 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     if plan.todo or before.cases != plan.cases:
         write_json(directory / WRITTEN, plan.record())
-    with recorded_stage(directory, "plan") as record:
-        record.write_result(cases_made_from(sweep), counts=plan.cases)
+    if to_run or is_of_config(sweep, directory):
+        with recorded_stage(directory, "plan") as record:
+            record.write_result(cases_made_from(sweep), counts=plan.cases)
     return plan
 
 
@@ -155,26 +162,18 @@ def plan_as_json(plan: Plan, sweep: Design, directory: Path) -> str:
     return json.dumps(plan.record() | {"rows": rows}, indent=1)
 
 
-def _basis(sweep: Design) -> str:
-    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
+def _plan_before(sweep: Design, directory: Path) -> Plan:
+    """Return the written plan, one that says nothing if it was measured on another basis or is damaged.
+
+    The basis is what the cost of a case depends on: the config without its seeds, the code, the machine.
+    """
     numerics = [sweep.numerics(name) for name in sweep.runs]
     about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
-    return digest(json.dumps(about).encode())
-
-
-def _plan_on(basis: str, sweep: Design, directory: Path) -> Plan:
-    """Return the written plan, one that says nothing if it was measured on another basis or is damaged."""
+    basis = digest(json.dumps(about).encode())
     with suppress(DamageError):  # it is written again
         if (plan := Plan.read(directory)) is not None and plan.measured_on == basis:
             return plan
     return Plan(sweep.name, None, measured_on=basis)
-
-
-def _remembered_demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
-    """Return the cases of a dynamics, and where they are; their identities are written for the run."""
-    wanted = inventory(sweep, dynamics, RunStore(directory, dynamics))
-    wanted.remember()
-    return demand_of(wanted)
 
 
 def _at_costs(demand: Demand, pilots: Mapping[str, Pilot], costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.process.terminal import harmless
+from sweeplib.engine.process.terminal import echo, harmless
 from sweeplib.engine.status import outcomes
 from sweeplib.engine.storage.records.stage_records import tell
 
@@ -52,38 +52,6 @@ class Listener:
 
     def say(self, news: str) -> None:
         """Take note of a line of news, such as that workers were lost."""
-
-
-class Listeners(Listener):
-    """Several listeners, each of whom is told, in their order."""
-
-    def __init__(self, *listeners: Listener) -> None:
-        self.listeners = list(listeners)
-
-    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Tell all that a run begins."""
-        for listener in self.listeners:
-            listener.run_begins(place, dashboard, page)
-
-    def handed_out(self, blocks: "Mapping[str, Block]") -> None:
-        """Tell all of blocks that were handed out."""
-        for listener in self.listeners:
-            listener.handed_out(blocks)
-
-    def task_ended(self, block: "Block", report: "BlockReport") -> None:
-        """Tell all of a block that is done."""
-        for listener in self.listeners:
-            listener.task_ended(block, report)
-
-    def run_ended(self) -> None:
-        """Tell all that the run has ended."""
-        for listener in self.listeners:
-            listener.run_ended()
-
-    def say(self, news: str) -> None:
-        """Tell all a line of news."""
-        for listener in self.listeners:
-            listener.say(news)
 
 
 class Steps:
@@ -189,7 +157,7 @@ class Forecast:
 
 
 class RunProgress(Listener):
-    """Counts of the cases that are done, and of the work: this base class shows nothing.
+    """Counts of the cases that are done, and of the work, told to the record of the stage; subclasses show them.
 
     Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
     is at first that of so many `workers` (0: not known), then more and more what it was so far.
@@ -205,11 +173,28 @@ class RunProgress(Listener):
         self.done, self.cases = 0, Counter[str]()  # all that are done; by status
         self.started = time.monotonic()
 
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Show where the run is, and the link to its page; that to the dashboard is in the words of the place."""
+        tell(total=self.total, dashboard=dashboard, page=page, doing=None)
+        self._show(place)
+        if page:
+            self._show(f"this sweep: {page}")
+
     def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Count the cases of a block that were found done and those that were computed, by status."""
         self.forecasts[block.dynamics].add(block, report)
         self.cases.update(report.computed)
         self.done += report.stored + sum(report.computed.values())
+        totals = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
+        tell(force=self.done >= self.total, **totals, rate=self.rate(), seconds_left=self.seconds_left())
+
+    def say(self, news: str) -> None:
+        """Show a line of news, which is told to the record too."""
+        tell(news=news)
+        self._show(news)
+
+    def _show(self, line: str) -> None:
+        """Show a line where the run was started: this class shows nothing."""
 
     def share(self) -> float:
         """Return the part of the work that is done, 0 to 1, and at most 0.99 before the last case is."""
@@ -243,38 +228,7 @@ class RunProgress(Listener):
         return sum(forecast.seconds_left() for forecast in self.forecasts.values())
 
 
-class RecordedProgress(Listener):
-    """Progress in the record of the stage, for other processes, by the counts of `progress`."""
-
-    def __init__(self, progress: RunProgress) -> None:
-        self.progress = progress
-
-    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Tell the number of cases, and links."""
-        tell(total=self.progress.total, dashboard=dashboard, page=page, doing=None)
-
-    def task_ended(self, block: "Block", report: "BlockReport") -> None:
-        """Tell the numbers of cases, after the progress has counted them, and its estimates."""
-        now = self.progress
-        totals = {"done": now.done, "cases": dict(now.cases), "share": now.share()}
-        tell(force=now.done >= now.total, **totals, rate=now.rate(), seconds_left=now.seconds_left())
-
-    def say(self, news: str) -> None:
-        """Tell a line."""
-        tell(news=news)
-
-
-class _Shown(RunProgress):
-    """Progress that is shown where the run was started."""
-
-    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Show where the run is, and the link to its page; that to the dashboard is in the words of the place."""
-        self.say(place)
-        if page:
-            self.say(f"this sweep: {page}")
-
-
-class ProgressLines(_Shown):
+class ProgressLines(RunProgress):
     """Progress as plain lines on standard error, one every few seconds."""
 
     def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
@@ -290,12 +244,11 @@ class ProgressLines(_Shown):
             self._last_line = now
             counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
             time_left = "" if (seconds := self.seconds_left()) is None else f", {seconds:.0f} s left"
-            self.say(f"{counts}, {self.share():.0%} of the work, {self.rate():.1f} cases/s{time_left}")
+            self._show(f"{counts}, {self.share():.0%} of the work, {self.rate():.1f} cases/s{time_left}")
 
-    def say(self, news: str) -> None:
+    def _show(self, line: str) -> None:
         """Write a line."""
-        sys.stderr.write(f"{self.name}: {news}\n")
-        sys.stderr.flush()
+        echo(f"{self.name}: {line}", errors=True)
 
 
 @contextmanager
@@ -347,7 +300,7 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
-class _Bar(_Shown):
+class _Bar(RunProgress):
     """The progress of a run as a bar on the terminal; `of` are the arguments of `RunProgress`."""
 
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
@@ -362,6 +315,6 @@ class _Bar(_Shown):
         time_left = "" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
         self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)
 
-    def say(self, news: str) -> None:
+    def _show(self, line: str) -> None:
         """Write a line above the bar."""
-        self.rich.console.print(harmless(news))
+        self.rich.console.print(harmless(line))

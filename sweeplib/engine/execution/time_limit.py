@@ -40,8 +40,8 @@ class _Deadline:
 class _Clock:
     """The only timer of this process, set to the earliest of the deadlines of its threads.
 
-    It listens to the events of numba (`notify`, `on_start`, `on_end`), if that has been imported: a function need not
-    import it, which takes a while.
+    It listens to the events of numba (`notify`), if that has been imported: a function need not import it, which takes
+    a while.
     """
 
     def __init__(self) -> None:
@@ -52,11 +52,23 @@ class _Clock:
         self._events: Any = None  # numba's module of events
 
     def notify(self, event: Any) -> None:
-        """Stop or restart the clock at an event of numba."""
-        if event.is_start:
-            self.on_start(event)
-        elif event.is_end:
-            self.on_end(event)
+        """Stop the clock as a compilation of this thread begins, and restart it as the last one ends: numba calls this.
+
+        All deadlines are later by the time between.
+        """
+        with self._lock:
+            thread, now = threading.get_ident(), time.monotonic()
+            if event.is_start:
+                self._since = self._since if self._compiling else now
+                self._compiling[thread] += 1
+            # of a compilation that was under way when the first deadline was set only the end is heard
+            elif event.is_end and thread in self._compiling:
+                self._compiling[thread] -= 1
+                if not self._compiling[thread]:
+                    del self._compiling[thread]
+                for deadline in [] if self._compiling else self._deadlines:
+                    deadline.at += now - max(self._since, deadline.begun)
+            self._set()
 
     def begin(self, seconds: float, report: IO[Any]) -> _Deadline:
         """Set a deadline after some seconds, and return it."""
@@ -82,30 +94,6 @@ class _Clock:
                     self._events.unregister(COMPILATION, self)
                 self._compiling.clear()  # the ends of compilations are not heard any more
             self._set()
-
-    def on_start(self, event: Any) -> None:
-        """Stop the clock as a compilation of this thread begins."""
-        with self._lock:
-            if not self._compiling:
-                self._since = time.monotonic()
-            self._compiling[threading.get_ident()] += 1
-            self._set()
-
-    def on_end(self, event: Any) -> None:
-        """Restart the clock as the last compilation ends: all deadlines are later by the time it took."""
-        with self._lock:
-            thread = threading.get_ident()
-            # of a compilation that was under way when the first deadline was set only the end is heard
-            if thread not in self._compiling:
-                return
-            self._compiling[thread] -= 1
-            if not self._compiling[thread]:
-                del self._compiling[thread]
-            if not self._compiling:
-                now = time.monotonic()
-                for deadline in self._deadlines:
-                    deadline.at += now - max(self._since, deadline.begun)
-                self._set()
 
     def _set(self) -> None:
         """Set the timer of this process to the earliest deadline; stop it if there is none, or numba compiles."""

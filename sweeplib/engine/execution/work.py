@@ -3,9 +3,9 @@
 A block is some missing cases, about two seconds of work (`blocks`).
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,7 +23,7 @@ from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.estimates import Plan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
-from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.progress import Listener, Steps, shown_progress
 from sweeplib.engine.execution.queue import Queue, layouts_of
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.stage_records import tell
@@ -104,10 +104,10 @@ def _by_processes(work: Workload, workers: int | None, *, show: bool) -> Stored:
     with ThreadPoolExecutor(1) as beside:
         queue = _listed(beside.submit(work.queue), work, show=show)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
-    with _listeners(work, queue, processes, show=show) as (_, listeners):
-        listeners.run_begins(f"no cluster is started for {seconds:.1f} s of work")
+    with shown_progress(work.sweep.name, work.plan.todo, queue.wholes, processes, show=show) as progress:
+        progress.run_begins(f"no cluster is started for {seconds:.1f} s of work")
         memory, module = cluster.memory_here(workers), home_of(work.sweep.simulator)
-        return _followed(computed_by_processes(queue, processes, memory, module), listeners)
+        return _followed(computed_by_processes(queue, processes, memory, module), progress)
 
 
 def _by_cluster(work: Workload, on: "Client | int | None", *, show: bool, lasting: LastingCluster | None) -> Stored:
@@ -127,30 +127,27 @@ def _by_cluster(work: Workload, on: "Client | int | None", *, show: bool, lastin
             sharing = _workers(queue, client, expected)
             with (
                 performance_kept(client, performance),
-                _listeners(work, queue, sharing, show=show) as (progress, listeners),
+                shown_progress(work.sweep.name, work.plan.todo, queue.wholes, sharing, show=show) as progress,
             ):
-                teller = teller_of(client, work, progress, listeners.say)
-                listeners.listeners.append(teller)
+                teller = teller_of(client, work, progress)
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.has_page else None
-                listeners.run_begins(f"dashboard: {link or 'none'}", link, page)
+                teller.run_begins(f"dashboard: {link or 'none'}", link, page)
                 wait, problem = cluster.wait_for_workers, cluster.problem
-                done = dispatched(
-                    client, queue, listeners, wait, expected=expected, problem=problem, probe=_probe(work)
-                )
-                return _followed(done, listeners)
+                done = dispatched(client, queue, teller, wait, expected=expected, problem=problem, probe=_probe(work))
+                return _followed(done, teller)
 
 
-def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners: Listeners) -> Stored:
-    """Return what blocks have stored; listeners are told of each that is done, and of the end."""
+def _followed(done: Generator[tuple[Block, BlockReport], None, None], listener: Listener) -> Stored:
+    """Return what blocks have stored; the listener is told of each that is done, and of the end."""
     stored = Stored()
     with closing(done):
         for block, report in done:
-            listeners.task_ended(block, report)
+            listener.task_ended(block, report)
             names = {*report.stored_in, *([report.segment] if report.segment else [])}
             if names:
                 stored.setdefault(block.dynamics, set()).update(names)
-    listeners.run_ended()
+    listener.run_ended()
     return stored
 
 
@@ -167,13 +164,6 @@ def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
     if not all(whole.measured for whole in queue.wholes):
         return 0
     return sum(client.nthreads().values()) if expected is None else expected
-
-
-@contextmanager
-def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Iterator[tuple[RunProgress, Listeners]]:
-    """Yield the progress of all cases, which some workers share, and who is told of it: the screen and the record."""
-    with shown_progress(work.sweep.name, work.plan.todo, queue.wholes, workers, show=show) as progress:
-        yield progress, Listeners(progress, RecordedProgress(progress))
 
 
 def _probe(work: Workload) -> Probe:

@@ -106,18 +106,13 @@ def _table(name: str, text: str) -> Reference:
         raise InputError(problem, value=error.value, expected=error.expected) from None
     if not table.rows:
         raise InputError("no table", value=name, expected=SHAPE)
-    comments = dict(map(_comment, table.remarks))
+    remarks = (line.lstrip("# \t").partition(":") for line in table.remarks)  # `# key: value`
+    comments = {key.strip(): value.strip() for key, _, value in remarks}
     columns = {column: _column([row[place] for row in table.rows]) for place, column in enumerate(table.names)}
     look = comments.get("drawn", DRAWN[0])
     if look not in DRAWN:
         raise InputError(f"{name}: not a way to be drawn", value=look, choices=DRAWN)
     return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), look)
-
-
-def _comment(line: str) -> tuple[str, str]:
-    """Return the key and the value of a line `# key: value`."""
-    key, _, value = line.lstrip("# \t").partition(":")
-    return key.strip(), value.strip()
 
 
 def _column(cells: list[str]) -> tuple[Value, ...]:

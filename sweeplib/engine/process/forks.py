@@ -229,8 +229,10 @@ class _Forks:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if connection := self._connections.pop(ended[0], None):
+                    code = os.waitstatus_to_exitcode(ended[1])
                     with connection, suppress(OSError):
-                        connection.send(struct.pack("i", _exit_status(ended[1])))
+                        # as a shell does for a process that a signal ended
+                        connection.send(struct.pack("i", code if code >= 0 else 128 - code))
 
     def _answer(self, listening: socket.socket) -> Task | None:
         """Fork for the next request of a socket; return the task in the fork, None in this process.
@@ -338,12 +340,6 @@ def tell_status(status: int) -> None:
     if connection := _askers.get(os.getpid()):
         with suppress(OSError):
             connection.send(struct.pack("i", status))
-
-
-def _exit_status(wait_status: int) -> int:
-    """Return the exit status by which a shell reports the end of a process, from the status that `os.waitpid` gives."""
-    code = os.waitstatus_to_exitcode(wait_status)
-    return code if code >= 0 else 128 - code  # as a shell does for a process that a signal ended
 
 
 def _ended_by(task: Task) -> NoReturn:

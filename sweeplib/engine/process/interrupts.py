@@ -37,7 +37,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
         yield
         return
     signals: list[int] = []
-    once = threading.Lock()
+    finish = ending(say)
 
     def interrupted(number: int, _frame: FrameType | None) -> None:
         """Raise Interrupted at the first signal: the handler."""
@@ -46,14 +46,6 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
             silence()
             _leave_lost_terminal()
             raise Interrupted
-
-    def finish(number: int) -> NoReturn:
-        """End the process by a signal's number: called by the main thread or by the watch, whichever is first."""
-        # the other thread ends the process already: this one must not go on meanwhile
-        while not once.acquire(blocking=False):
-            time.sleep(PATIENCE)
-        say()
-        end_by_signal(number)
 
     handlers = {sig: signal.signal(sig, interrupted) for sig in SIGNALS if signal.getsignal(sig) != signal.SIG_IGN}
     stop = watch(finish, patience)
@@ -67,6 +59,24 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
         stop()
         for sig, handler in handlers.items():
             signal.signal(sig, handler)
+
+
+def ending(say: Callable[[], None]) -> Callable[[int], NoReturn]:
+    """Return a function that ends this process by a signal's number, after `say` has written the last line.
+
+    Several threads may call it: the first one ends the process.
+    """
+    once = threading.Lock()
+
+    def finish(number: int) -> NoReturn:
+        """Say the last line, and end the process."""
+        # another thread ends the process already: this one must not go on meanwhile
+        while not once.acquire(blocking=False):
+            time.sleep(PATIENCE)
+        say()
+        end_by_signal(number)
+
+    return finish
 
 
 def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None]:

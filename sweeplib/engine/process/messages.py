@@ -12,7 +12,8 @@ from typing import NoReturn
 
 from sweeplib.engine.process.children import descendants, end
 from sweeplib.engine.process.command import GOES_ON, INTERRUPTED
-from sweeplib.engine.process.interrupts import end_by_signal, silence, watch
+from sweeplib.engine.process.interrupts import ending, silence, watch
+from sweeplib.engine.process.terminal import echo
 
 CHATTER = (
     "Assuming unrestricted",
@@ -84,17 +85,9 @@ def _on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
 def _end(number: int) -> NoReturn:
     """End the child processes, then this process; its main thread gets a moment to clean up."""
     silence()
-    once = threading.Lock()
-
-    def finish() -> NoReturn:
-        """Say that the command was interrupted, and end this process."""
-        # Python's own end and this thread both call it: the second one waits for the end that the first brings
-        while not once.acquire(blocking=False):
-            time.sleep(1.0)
-        sys.stderr.write(f"{INTERRUPTED}\n")
-        end_by_signal(number)
-
-    atexit.register(finish)
+    finish = ending(lambda: echo(INTERRUPTED, errors=True))
+    # Python's own end and this thread both call it
+    atexit.register(finish, number)
     end(descendants(), grace=1.0)
     time.sleep(0.5)
-    finish()
+    finish(number)

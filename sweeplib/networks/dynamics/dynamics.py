@@ -86,7 +86,9 @@ class Dynamics(ABC):
     A model, the same on every machine: the `cost` in `when`, by which the cheapest simulator is taken."""
     unaffected_by: ClassVar[frozenset[str]] = frozenset()
     """Of "times" (but the last) and "thresholds", those on which no bit of its path depends, as tests compare: its
-    results are then taken from a run that recorded more of them."""
+    results are then taken from a run that recorded more of them.
+
+    By them an integrator may take the linearised flow near a rest earlier or later, which changes a rounding."""
 
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]

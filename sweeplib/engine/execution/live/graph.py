@@ -205,8 +205,7 @@ def _colours(curves: ResultCurves) -> list[str]:
 
 def _log_ticks(curves: ResultCurves) -> tuple[list[float], list[float]]:
     """Return the ticks of both axes where they are logarithmic, otherwise none."""
-    columns = curves.of.values()
-    x, y = (np.array([value for curve in columns for value in getattr(curve, axis)], float) for axis in "xy")
+    x, y = (_joined(curves, axis) for axis in "xy")
     return _ticks(x) if curves.log_x else [], _ticks(y) if wide(y, curves.decade) else []
 
 

@@ -107,7 +107,7 @@ class HeadlineCurves:
         if headline is None:
             return None
         self._headline = headline
-        last, status = _last(segment.data(headline.variable)), segment.status
+        last, status = segment.data(headline.variable).reshape(len(segment), -1)[:, -1], segment.status
         if headline.is_passage:
             return np.where(np.isnan(last) & np.isin(status, (Status.ok, Status.diverged)), np.inf, last)
         return np.where(status == Status.diverged, np.inf, last)
@@ -121,11 +121,6 @@ class HeadlineCurves:
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         finite = [column for column in columns if math.isfinite(column[1])]
         return ResultCurve(*map(list, zip(*finite, strict=True))) if finite else ResultCurve([], [], [], [], [])
-
-
-def _last(values: np.ndarray) -> np.ndarray:
-    """Return the last value (n,) of each run, from values (n, ...) or (n,)."""
-    return values.reshape(len(values), -1)[:, -1]
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:

@@ -1,6 +1,5 @@
 """Metrics of running sweeps for Prometheus, on the scheduler's own page `/metrics`, beside those of Dask."""
 
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,33 +13,18 @@ if TYPE_CHECKING:
 class _Collected:
     """The news of all schedulers of this process: Prometheus takes the metrics of one name from one place alone.
 
-    _plugins : the news of each scheduler. Schedulers may run in several threads, hence `_lock`.
+    plugins : what each scheduler knows of sweeps; schedulers add and remove it.
     """
 
     def __init__(self) -> None:
-        self._plugins: list[SweepNews] = []
-        self._lock = threading.Lock()
-
-    def add(self, plugin: "SweepNews") -> None:
-        """Show the sweeps of a scheduler to Prometheus; `plugin` is what the scheduler knows of them."""
-        with self._lock:
-            if not self._plugins:
-                REGISTRY.register(self)
-            self._plugins.append(plugin)
-
-    def remove(self, plugin: "SweepNews") -> None:
-        """Show the sweeps of a scheduler no more."""
-        with self._lock:
-            self._plugins.remove(plugin)
-            if not self._plugins:
-                REGISTRY.unregister(self)
+        self.plugins: list[SweepNews] = []
 
     def collect(self) -> Iterator[Any]:
         """Yield the metrics of all sweeps: Prometheus calls this at each request of the page."""
         cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
         rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
         remaining = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
-        runs = [run for plugin in list(self._plugins) for run in list(plugin.runs.values())]
+        runs = [run for plugin in list(self.plugins) for run in list(plugin.runs.values())]
         for sweep, totals in {run.begun.sweep: run.news.totals for run in runs if run.news}.items():
             for outcome, count in totals["cases"].items():
                 cases.add_metric([sweep, outcome], count)
@@ -51,3 +35,4 @@ class _Collected:
 
 COLLECTED = _Collected()
 """The metrics of this process."""
+REGISTRY.register(COLLECTED)

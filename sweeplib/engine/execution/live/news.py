@@ -141,14 +141,14 @@ class SweepNews(SchedulerPlugin):
         if find_spec("prometheus_client") is not None:
             from sweeplib.engine.execution.live.metrics import COLLECTED
 
-            COLLECTED.add(self)
+            COLLECTED.plugins.append(self)
 
     async def close(self) -> None:
         """Remove the metrics. Dask calls this as the scheduler ends."""
         if find_spec("prometheus_client") is not None:
             from sweeplib.engine.execution.live.metrics import COLLECTED
 
-            COLLECTED.remove(self)
+            COLLECTED.plugins.remove(self)
 
     def take(self, pickled: bytes) -> bool:
         """Take news of a run, the scheduler's handler of them; return whether there is a page that shows them.

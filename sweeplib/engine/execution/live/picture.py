@@ -8,7 +8,7 @@ import numpy as np
 from sweeplib.engine.status import FAILURES, Status
 
 if TYPE_CHECKING:
-    from sweeplib.engine.execution.live.news import KnownRun, MapAxis
+    from sweeplib.engine.execution.live.news import KnownRun
 
 COLOURS = {"left": "#dfe3e8", "ok": "#2f6fb0", "other": "#e69f00", "failed": "#c8321e"}
 """Of cases by their kind: those that are left, ok, that have another outcome, and that failed."""
@@ -60,7 +60,8 @@ class CaseMapPicture:
         chosen : the names of the axes across and up. running (n,) : the flat cells that are being computed.
         """
         shape = [len(axis.labels) for axis in run.begun.axes]
-        places = [_place(run.begun.axes, name) for name in chosen]
+        names = [axis.name for axis in run.begun.axes]
+        places = [names.index(name) if name in names else None for name in chosen]
         counts = run.maps[dynamics].reshape(*shape, len(Status))
         merged, steps = _over(counts, places)
         marks = np.unravel_index(np.empty(0, np.int64) if running is None else running, shape or (1,))
@@ -88,11 +89,6 @@ class CaseMapPicture:
         axis_values = [(name, f"${letter}{{custom}}") for letter, (name, _) in zip("xy", named, strict=True) if name]
         numbers = [("done", "@done of @all"), ("failed", "@failed"), ("other outcomes", "@other")]
         self._hover.tooltips = [*axis_values, *numbers]
-
-
-def _place(axes: "Sequence[MapAxis]", name: str) -> int | None:
-    """Return the index of the axis of a name; None if there is none."""
-    return next((place for place, axis in enumerate(axes) if axis.name == name), None)
 
 
 def _over(counts: np.ndarray, places: "Sequence[int | None]") -> tuple[np.ndarray, list[int]]:

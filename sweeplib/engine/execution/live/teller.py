@@ -6,7 +6,7 @@ A map counts the cases of a dynamics in the cells of the grid (`case_map`); a bl
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -39,19 +39,37 @@ MOST_FAILURES = 50
 
 
 class Silent(Listener):
-    """Tells nothing, of a run whose scheduler cannot show it. `has_page` is whether there is a page that shows it."""
+    """Passes on to the progress of a run what happens, and tells a scheduler that cannot show the run nothing.
+
+    has_page : whether there is a page that shows it.
+    """
 
     has_page = False
 
+    def __init__(self, progress: RunProgress) -> None:
+        self._progress = progress
 
-def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> Silent:
-    """Return the listener that tells a client's scheduler of a run; `say` gets a line if that cannot show it."""
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Pass on that blocks are computed from now on."""
+        self._progress.run_begins(place, dashboard, page)
+
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
+        """Pass on a block that is done."""
+        self._progress.task_ended(block, report)
+
+    def say(self, news: str) -> None:
+        """Pass on a line of news."""
+        self._progress.say(news)
+
+
+def teller_of(client: "Client", work: "Workload", progress: RunProgress) -> Silent:
+    """Return the listener that tells the progress and a client's scheduler of a run; a line says if that cannot be."""
     try:
         client.register_plugin(SweepNews())
-        return Teller(client, work, progress, say)
+        return Teller(client, work, progress)
     except Exception as error:  # that of a scheduler without sweeplib can be of any type
-        say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
-        return Silent()
+        progress.say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
+        return Silent(progress)
 
 
 class Teller(Silent):
@@ -60,9 +78,10 @@ class Teller(Silent):
     has_page : whether the scheduler took the first news, so that its page shows the run.
     """
 
-    def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
-        """Send the first news of a run; `say` gets a line when the scheduler takes no more."""
-        self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
+    def __init__(self, client: "Client", work: "Workload", progress: RunProgress) -> None:
+        """Send the first news of a run."""
+        super().__init__(progress)
+        self._client, self._run = client, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
@@ -86,6 +105,7 @@ class Teller(Silent):
 
     def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Tell the scheduler what is new, unless the last news are new."""
+        super().task_ended(block, report)
         self._ended.append((block, report))
         self._tell()
 
@@ -102,7 +122,7 @@ class Teller(Silent):
             self._send(self._news(ended=ended))
         except Exception as error:  # the run itself says if the scheduler is lost
             self._lost = True
-            self._say(f"the scheduler no longer shows the sweep: {_in_a_line(error)}")
+            self.say(f"the scheduler no longer shows the sweep: {_in_a_line(error)}")
             return
         now = time.monotonic()
         self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))

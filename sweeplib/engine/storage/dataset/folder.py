@@ -20,11 +20,10 @@ import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.groups import group_sizes
 from sweeplib.engine.storage.dataset.stores import LinkingStore, RegularStore, VersionStore
 from sweeplib.engine.storage.dataset.versions import FOLDER, present_folder, replacement
-from sweeplib.engine.storage.records.manifest import MANIFEST, written_manifest
+from sweeplib.engine.storage.records.manifest import MANIFEST, bytes_if_any, written_manifest
 from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError, SweeplibError
 
@@ -181,22 +180,16 @@ def present_version(path: str | Path) -> Opened:
     remedy = f"delete {path} and repeat the command that wrote it"
     while True:
         folder = present_folder(path)
-        before = _manifest_bytes(folder)
+        before = bytes_if_any(folder / MANIFEST)
         if before is None:
             return folder, folder, ""
         try:
             store = VersionStore(folder, remedy)
         except SweeplibError:
-            if _manifest_bytes(present_folder(path)) == before:
+            if bytes_if_any(present_folder(path) / MANIFEST) == before:
                 raise
         else:
             return store, folder, store.version
-
-
-def _manifest_bytes(folder: Path) -> bytes | None:
-    """Return the content of a folder's manifest, None if there is none."""
-    path = folder / MANIFEST
-    return file_bytes(path) if path.is_file() else None
 
 
 def _dataset_of_version(version: Opened, shape: tuple[int, ...] | None) -> xr.Dataset:

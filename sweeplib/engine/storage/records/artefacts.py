@@ -155,6 +155,17 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
         raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
 
 
+def refuse_other_dataset(sweep: "Design", directory: Path) -> None:
+    """Raise InputError if the dataset in a sweep's directory has other cases than its config; that of other code may.
+
+    Commands of single stages can change the config, and the runs, and leave the dataset.
+    """
+    record, now = stage_record(directory, "finalise"), cases_made_from(sweep)
+    if record.made_from and not record.is_of({name: now[name] for name in ("settings", "points")}):
+        problem, expected = "the dataset is of another config", "`sweeplib sweep`, or `finalise`, with this one before"
+        raise InputError(problem, file=directory / DATASET, expected=expected)
+
+
 def is_of_config(sweep: "Design", directory: Path) -> bool:
     """Return whether the dataset in a sweep's directory was made from the sweep's config, if there is one."""
     return not (directory / DATASET).exists() or stage_record(directory, "finalise").is_of(cases_made_from(sweep))
@@ -164,18 +175,13 @@ def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
     # both texts as they are written there: the paths of files in a complete config are relative to its folder
     config, settings = directory / "config.yaml", settings_digest(complete_config(sweep, directory))
-    last = _recorded_settings(config) if config.exists() else settings
+    try:
+        last = settings_digest(file_text(config)) if config.exists() else settings
+    except (ValueError, AttributeError):  # no text, no YAML, no mapping
+        raise damaged(config, REPAIR) from None
     if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
         raise InputError("the present results are of another config", file=directory, expected=expected)
-
-
-def _recorded_settings(config: Path) -> str:
-    """Return the digest of the settings in a complete config; DamageError if it is none."""
-    try:
-        return settings_digest(file_text(config))
-    except (ValueError, AttributeError):  # no text, no YAML, no mapping
-        raise damaged(config, REPAIR) from None
 
 
 def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_failed: bool = True) -> list[Path]:

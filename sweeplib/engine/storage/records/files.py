@@ -363,12 +363,6 @@ def links_on_the_way(folder: Path, path: Path) -> Iterator[Path]:
             yield step
 
 
-def links_below(folder: Path) -> Iterator[Path]:
-    """Yield the links in a folder and in those below it, none of which is followed."""
-    for path, folders, files in os.walk(folder):
-        yield from (link for name in sorted([*folders, *files]) if (link := Path(path, name)).is_symlink())
-
-
 def refuse_links(folder: Path, *paths: Path) -> None:
     """Raise InputError if a path below a folder is a link, or behind one."""
     for path in paths:

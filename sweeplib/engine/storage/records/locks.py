@@ -11,18 +11,17 @@ messages of others: "writes dataset.zarr". Whoever meets a held lock gets a Busy
 
 import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sweeplib.engine.process.children import environment
+from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.process.troubles import LACKING
 from sweeplib.engine.storage.records.file_system import LOCKS, lack_of
 from sweeplib.engine.storage.records.files import PLACES, refuse_links, remove_empty
 from sweeplib.engine.storage.records.holders import (
-    Holder,
     holder,
     living_elsewhere,
     new_record,
@@ -156,14 +155,9 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
             if not is_locked_above(directory) and (who is None or not who.is_orphan):
                 raise refusal(directory, who)
             if not reported and who is not None:
-                _say_who_is_awaited(directory, who)
+                waits = f"waiting for {who.name}, which still {who.does} although its command has ended"
+                echo(f"{directory}: {waits}", errors=True)
                 reported = True
-
-
-def _say_who_is_awaited(directory: Path, who: Holder) -> None:
-    """Write a line on standard error about the process whose end is awaited."""
-    sys.stderr.write(f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n")
-    sys.stderr.flush()
 
 
 def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:

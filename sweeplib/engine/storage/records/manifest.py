@@ -96,7 +96,7 @@ class Manifest:
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield the names of the files that are lost or damaged, with the problem; every file is read."""
         for name, entry in self.files.items():
-            if (content := _content(self.folder / name)) is None:
+            if (content := bytes_if_any(self.folder / name)) is None:
                 yield name, LOST
             elif entry_of(name, content) != entry:
                 yield name, DAMAGED
@@ -208,7 +208,7 @@ def examination(folder: Path) -> tuple[int, dict[str, str]]:
 
 def _readable(path: Path) -> dict[str, Entry]:
     """Return the entries, of files that exist, that can be read in a damaged manifest at `path`."""
-    lines = _LINE.findall(_content(path) or b"")
+    lines = _LINE.findall(bytes_if_any(path) or b"")
     entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in lines}
     return {name: entry for name, entry in own_entries(entries).items() if (path.parent / name).is_file()}
 
@@ -241,6 +241,6 @@ def is_name_of_zarr(name: str) -> bool:
     return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or any(pattern.fullmatch(name) for pattern in names)
 
 
-def _content(path: Path) -> bytes | None:
+def bytes_if_any(path: Path) -> bytes | None:
     """Return the content of a file, None if there is none."""
     return file_bytes(path) if path.is_file() else None

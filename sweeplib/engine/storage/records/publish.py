@@ -9,6 +9,7 @@ which the folder of results that published there has too: no other one replaces 
 import json
 import threading
 from collections.abc import Callable, Collection
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -272,24 +273,19 @@ def publish_dataset(sweep: "Design", dataset: Path, again: Collection[str] = ())
 
 def _with_time_limit(question: Callable[[], Returned]) -> Returned:
     """Return what a function returns; TimeoutError if that takes longer than `PATIENCE`."""
-    answers: list[Returned] = []
-    problems: list[BaseException] = []
+    answer = Future[Returned]()
 
     def ask() -> None:
         """Note the answer, or the error: the work of a thread, which cannot be ended if the store hangs."""
         try:
-            answers.append(question())
+            answer.set_result(question())
         except BaseException as error:
-            problems.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    if problems:
-        raise problems[0]
-    if not answers:
+    threading.Thread(target=ask, daemon=True).start()
+    if wait([answer], PATIENCE).not_done:
         raise TimeoutError(f"no answer within {PATIENCE:g} s")
-    return answers[0]
+    return answer.result()
 
 
 def _version(digests: dict[str, str]) -> str:

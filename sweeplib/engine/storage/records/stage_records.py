@@ -289,8 +289,8 @@ class _Record:
         """
         self.news |= {"made_from": made_from, "digest": digest, "counts": counts or {}, "files": files or {}}
         self.tell(force=True, durable=True)
-        path = done_path(self.directory, self.name)
-        if not files and not _has(path, text := _done_text(digest, self.news["counts"])):
+        path, text = done_path(self.directory, self.name), _done_text(digest, self.news["counts"])
+        if not files and not (path.is_file() and file_bytes(path) == text.encode()):
             write_text(path, text)
 
     def tell_failures(self, failures: Sequence[Mapping[str, Any]]) -> None:
@@ -345,11 +345,6 @@ def _done_text(digest_of_result: str, counts: Mapping[str, int]) -> str:
     """Return the text of the file that the workflow tracks: a digest of the result, and a checksum of that."""
     of_result = digest(json.dumps([digest_of_result, counts], sort_keys=True).encode())
     return f"{of_result} {digest(of_result.encode())}\n"
-
-
-def _has(path: Path, text: str) -> bool:
-    """Return whether a file has a text."""
-    return path.is_file() and file_bytes(path) == text.encode()
 
 
 def _cpu_seconds() -> float:

@@ -178,13 +178,13 @@ def earlier_segments(directory: Path, dynamics: str) -> Iterator[EarlierSegment]
 
 def earlier_runs(directory: Path) -> list[str]:
     """Return the dynamics with an earlier run store that have a record of runs; a folder without one is a copy."""
-    folders = sorted((directory / FOLDER).glob("*/"))
-    return [path.name for path in folders if _has_record(directory, path.name)]
-
-
-def _has_record(directory: Path, dynamics: str) -> bool:
-    """Return whether a dynamics has a journal, or the record of an ended run."""
-    return _journal(directory, dynamics).exists() or bool(stage_record(directory, f"simulate.{dynamics}").made_from)
+    names = [path.name for path in sorted((directory / FOLDER).glob("*/"))]
+    # a journal, or the record of an ended run
+    return [
+        name
+        for name in names
+        if _journal(directory, name).exists() or stage_record(directory, f"simulate.{name}").made_from
+    ]
 
 
 def has_earlier_store(directory: Path, dynamics: str) -> bool:

@@ -15,18 +15,13 @@ def damaged_segments(directory: Path, dynamics: str) -> dict[Path, np.ndarray]:
 
     Something else than a file in the place of a segment is damage too.
     """
-    return {path: _ids(path) for path in segment_paths(directory, dynamics) if not _is_whole(path)}
-
-
-def _is_whole(path: Path) -> bool:
-    """Return whether a file is a segment as it was written."""
-    with suppress(DamageError, OSError):
-        return Segment(path).is_whole()
-    return False
-
-
-def _ids(path: Path) -> np.ndarray:
-    """Return the identities (n,) of a segment's cases, none if they cannot be read."""
-    with suppress(DamageError, OSError):
-        return Segment(path).ids
-    return np.empty(0, "S16")
+    damaged = {}
+    for path in segment_paths(directory, dynamics):
+        ids = np.empty(0, "S16")
+        with suppress(DamageError, OSError):
+            segment = Segment(path)
+            ids = segment.ids
+            if segment.is_whole():
+                continue
+        damaged[path] = ids
+    return damaged

@@ -279,11 +279,7 @@ def is_whole_file(path: Path) -> bool:
 
 def is_file_of(path: Path, sweep: "Design") -> bool:
     """Return whether a file has the identities of a sweep's present cases; any other file is not used."""
-    try:
-        with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
-            return path.stem in sweep.runs and str(file["key"]) == _key(sweep, path.stem)
-    except _UNREADABLE:
-        return False
+    return path.stem in sweep.runs and _columns_in_file(sweep, path.stem, path.parents[1]) is not None
 
 
 def _path(directory: Path, dynamics: str) -> Path:

@@ -247,12 +247,9 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
 
 def _recordings(stores: list[RunStore], wanted: Recording, fits: Callable[[Recording], bool]) -> list[Any]:
     """Return the different recordings in some stores that `fits` is true of, but for the wanted one, longest first."""
-    recordings: dict[Any, None] = {}
-    for segments in (segments for store in stores for segments in store.alike()):
-        earlier = segments[0].recording
-        if earlier is not None and earlier != wanted and fits(earlier):
-            recordings[earlier] = None
-    return sorted(recordings, key=lambda recording: -recording.end)
+    stored = dict.fromkeys(segments[0].recording for store in stores for segments in store.alike())
+    fitting = [earlier for earlier in stored if earlier is not None and earlier != wanted and fits(earlier)]
+    return sorted(fitting, key=lambda recording: -recording.end)
 
 
 def _needed_variables(segment: Segment, sweep: "Design", recording: Recording) -> frozenset[str] | None:

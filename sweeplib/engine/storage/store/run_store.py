@@ -252,22 +252,17 @@ class RunStore:
         A network file system may remember an old listing. SweeplibError if it does for `LISTING_SECONDS`.
         """
         self.path.mkdir(parents=True, exist_ok=True)  # it may not be seen here yet, either
-        lacking, until = names - self._listed(), time.monotonic() + LISTING_SECONDS
-        while lacking and time.monotonic() < until:
+        until = time.monotonic() + LISTING_SECONDS
+        while lacking := names - {path.stem for path in segment_paths(self.directory, self.dynamics)}:
+            if time.monotonic() >= until:
+                first = segment_path(self.directory, self.dynamics, min(lacking))
+                problem = f"{len(lacking)} files of workers are not seen here, such as {first}"
+                raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
             # a change by this machine ends what it remembers of the folder
             beside = partial(self.path / "listing")
             beside.touch()
             beside.unlink()
             time.sleep(BETWEEN_LISTINGS)
-            lacking -= self._listed()
-        if lacking:
-            first = segment_path(self.directory, self.dynamics, min(lacking))
-            problem = f"{len(lacking)} files of workers are not seen here, such as {first}"
-            raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
-
-    def _listed(self) -> set[str]:
-        """Return the names of the segments that are in the folder now."""
-        return {path.stem for path in segment_paths(self.directory, self.dynamics)}
 
     def refreshed(self) -> "RunStore":
         """Return the store as it is on the disk now, with nothing left out."""

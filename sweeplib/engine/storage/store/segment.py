@@ -243,16 +243,14 @@ def merged(segments: Sequence[Segment], rows: slice | np.ndarray = slice(None)) 
     columns |= {name: np.concatenate([segment.data(name) for segment in segments])[rows] for name in first.variables}
     headers = [segment.header for segment in segments]
     part_of_rows = len(columns["status"]) / sum(map(len, segments))
-    workers = dict.fromkeys(worker for header in headers for worker in header.get("workers", ()))
-    processors = dict.fromkeys(name for segment in segments for name in segment.processors)
-    together = {
+    together: dict[str, Any] = {
         "computed": counts_of(columns["status"]),
         # of tasks of which only some rows stay, a part of the time
         "seconds": part_of_rows * sum(header.get("seconds", 0.0) for header in headers),
         "begun": sum(header.get("begun", 0) for header in headers),
-        "workers": list(workers),
-        "processors": list(processors),
     }
+    for name in ("workers", "processors"):
+        together[name] = list(dict.fromkeys(entry for header in headers for entry in header.get(name, ())))
     return segment_bytes({**first.header, **together}, columns)
 
 
