@@ -23,7 +23,7 @@ from sweeplib.networks.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, r
 from sweeplib.networks.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.networks.dynamics.particle_path import ParticlePath
-from sweeplib.networks.dynamics.particle_rules import MOST_NODES, Form, Rules, compiled
+from sweeplib.networks.dynamics.particle_rules import MOST_NODES, Form, Rules
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack
 from sweeplib.networks.kernels.schedules import rates
@@ -44,6 +44,7 @@ from sweeplib.networks.maths.particles.inputs import (
 )
 from sweeplib.networks.maths.particles.self_terms import self_rule
 from sweeplib.networks.maths.particles.smoothing import smoothing
+from sweeplib.networks.numerics.python_calls import compiled
 from sweeplib.networks.problem import DATA, TAILS, Limit, Problem
 from sweeplib.networks.problem.combinations import NO_MIXTURE, mixtures
 from sweeplib.networks.problem.targets import target

@@ -8,8 +8,7 @@ systems by number; here there is one, number 0.
 """
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from sweeplib.networks.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fil
 from sweeplib.networks.maths.particles.inputs import Levels
 from sweeplib.networks.maths.particles.self_terms import self_means
 from sweeplib.networks.maths.particles.smoothing import means
-from sweeplib.networks.numerics.compiled import OneSignature
-from sweeplib.networks.numerics.integrators.dop853 import Equations
+from sweeplib.networks.numerics.integrators import dop853
+from sweeplib.networks.numerics.python_calls import compiled
 
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules aim at: of drifts relative to the largest, of the risk relative to itself, and to its
@@ -80,7 +79,7 @@ class Rule:
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
-        self.equations = Equations(fill_slope, flow, room(p, dimensions, flow), state_risk)
+        self.equations = dop853.Equations(fill_slope, flow, room(p, dimensions, flow), state_risk)
 
     @property
     def nodes(self) -> int:
@@ -98,13 +97,13 @@ class Rule:
         """The `state` (size,) with its time derivative and its risk."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0  # asks for the risk, in risk[1]
-        compiled(_slope)(self.equations.calls, state, slope)
+        compiled(dop853.fill_slope.py_func)(0, self.equations.calls, state, slope)
         risk[0] = 0.0
         return Evaluation(state, slope, float(risk[1]))
 
     def risk(self, state: Array) -> float:
         """The population risk of a state."""
-        return float(compiled(_risk)(self.equations.calls, state))
+        return float(compiled(dop853.level.py_func)(0, self.equations.calls, state))
 
     def particles(self, state: Array) -> tuple[Array, Array, Array]:
         """The u (κ, p), with a last row of offsets if units have them, q (p,) and a (p,) of a flat state."""
@@ -232,22 +231,6 @@ class Rules:
                 break
             self.use(levels)
         return self.levels != before
-
-
-@cache
-def compiled(template: Callable[..., Any]) -> OneSignature:
-    """The template, compiled for the types of the arguments that it is called with first."""
-    return OneSignature(template)
-
-
-def _slope(equations, state, out):  # type: ignore[no-untyped-def]
-    """Fill out (size,) with the time derivative of a state (size,), and the risk in the work array if it is wanted."""
-    equations.slope_of(0, state, equations.arguments, out)
-
-
-def _risk(equations, state):  # type: ignore[no-untyped-def]
-    """The risk of a state (size,)."""
-    return equations.level_of(0, state, equations.arguments)
 
 
 def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]

@@ -56,65 +56,60 @@ def _extreme(place: int) -> Callable[[OverlapView], Estimate]:
     return lambda now: Estimate(*(now.gamma * curvatures.extremes[:, place] for curvatures in now.curvatures))
 
 
-SHARED: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
-"""What all observables of second derivatives have."""
-LIMITS = SMOOTH, DIRECTIONS, WIDTH
-"""The limits of all observables of second derivatives."""
 OF_W = READS | {"d"}
 """The parameters on which a Hessian by the first layer depends."""
 OF_STEPS = OF_W | {"gamma", "second_layer_rate"}
 """The parameters on which a Hessian times the learning rate depends, of both layers where both are trained."""
 
+
+def of_curvatures(*labelled: Any, reads: frozenset[str] = OF_W, limits: tuple[Limit, ...] = ()) -> Observable:
+    """An observable of second derivatives, with the limits of all and its own `limits`.
+
+    labelled : its name, function, dimensions, long name and symbol.
+    """
+    shared: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
+    return Observable(*labelled, reads=reads, limits=(SMOOTH, DIRECTIONS, WIDTH, *limits), **shared)
+
+
 for observable in (
-    Observable(
+    of_curvatures(
         "hessian_bulk",
         _of("bulk"),
         ("student",),
         "eigenvalues of the Hessian outside of the span of the rows",
         r"\lambda^{\mathrm{bulk}}",
-        reads=OF_W,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "hessian_outliers",
         _of("outliers"),
         ("outlier",),
         "eigenvalues of the Hessian in the span of the rows",
         r"\lambda^{\mathrm{out}}",
-        reads=OF_W,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "joint_hessian_outliers",
         _of("joint"),
         ("joint_outlier",),
         "eigenvalues of the Hessian of both layers in the span of the rows",
         r"\lambda^{\mathrm{out}}_{W, a}",
         reads=OF_W | {"second_layer_rate"},
-        limits=(*LIMITS, BOTH_LAYERS),
-        **SHARED,
+        limits=(BOTH_LAYERS,),
     ),
-    Observable(
+    of_curvatures(
         "sharpness",
         _extreme(1),
         (),
         "learning rate times the largest eigenvalue of the Hessian",
         r"\gamma \lambda_{\max}",
         reads=OF_STEPS,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "least_curvature",
         _extreme(0),
         (),
         "learning rate times the smallest eigenvalue of the Hessian",
         r"\gamma \lambda_{\min}",
         reads=OF_STEPS,
-        limits=LIMITS,
-        **SHARED,
     ),
 ):
     OBSERVABLES.add(observable)
