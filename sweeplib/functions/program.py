@@ -222,6 +222,9 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
     for key in entry:
         if key not in KEYS:
             raise InputError(f"{of}: not a key of the parameter {name}", value=key, choices=KEYS)
+    if entry.get("type") == []:
+        problem = f"{of}: no texts that the parameter {name} may be"
+        raise InputError(problem, value=[], expected="such as `[fast, exact]`")
     is_needed, default = "default" not in entry, entry.pop("default", None)
     kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
     if isinstance(kind, list):

@@ -165,6 +165,7 @@ PROGRAM = "from sweeplib import program\nown = program({}, name='own', {})\n"
         ("'true {x:.3f}'", "y='1', parameters={'x': str}", "own: not a format of x: Unknown format code 'f'"),
         ("'true {x}'", "y=2", "own: not the units of y; got 2; expected a text"),
         ("'true {x}'", "y='1', parameters=['x']", "own: not the parameters"),
+        ("'true {x}'", "y='1', parameters={'x': []}", "own: no texts that the parameter x may be; got .*such as"),
         ("'true {x}'", "y='1', parameters={'x': {'typ': int}}", "own: not a key of the parameter x; got 'typ'"),
         ("''", "y='1'", "not a command"),
     ],
