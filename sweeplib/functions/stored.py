@@ -10,6 +10,7 @@ import io
 import pickle
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,26 +46,24 @@ def stored(name: str, value: Any, module: str) -> Stored | None:
 
     name : what it is called there: two values with one content are two.
     """
-    if is_plain(value) and len(text := repr(value)) <= LONGEST:
-        try:
-            ast.literal_eval(text)  # refuses infinity and NaN, of which there are no numerals
-        except ValueError:
-            pass
-        else:
+    with suppress(ValueError):  # of infinity and NaN, of which there are no numerals
+        if is_plain(value) and len(text := repr(value)) <= LONGEST:
+            ast.literal_eval(text)
             return Stored(text)
     content = content_of(value, module)
     if content is None:
         return None
     file = io.BytesIO()
+    file.write(bytes(DIGITS))
     pickler = _Pickler(file, module, content)
     try:
         pickler.dump(value)
     except Exception:  # of any method of a value that is looked into
         return None
-    sealed = digest(file.getvalue()).encode() + file.getvalue()
+    file.getbuffer()[:DIGITS] = digest(file.getbuffer()[DIGITS:]).encode()
     arguments = "globals()", repr(name), repr(content.digest), *sorted(pickler.classes)
     file_name = f"{content.digest}.pickle"
-    return Stored(f"_load_stored({', '.join(arguments)})", frozenset(pickler.classes), (file_name, sealed))
+    return Stored(f"_load_stored({', '.join(arguments)})", frozenset(pickler.classes), (file_name, file.getvalue()))
 
 
 def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) -> Any:
@@ -82,18 +81,20 @@ def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) 
             sealed = file_bytes(path)
         except OSError:
             raise InputError("a value of a function is not there", file=path, expected=expected) from None
-        if digest(sealed[DIGITS:]).encode() != sealed[:DIGITS]:
+        if digest(memoryview(sealed)[DIGITS:]).encode() != sealed[:DIGITS]:
             raise InputError("a value of a function is damaged", file=path, expected=expected)
-        values[name] = _Unpickler(io.BytesIO(sealed[DIGITS:]), names).load()
+        content_file = io.BytesIO(sealed)
+        content_file.seek(DIGITS)
+        values[name] = _Unpickler(content_file, names).load()
     return values[name]
 
 
-def is_plain(value: Any) -> bool:
-    """Return whether a value is made of numbers, texts, None, lists, tuples and dicts alone."""
+def is_plain(value: Any, depth: int = 20) -> bool:
+    """Return whether a value is made of numbers, texts, None, lists, tuples and dicts alone, to some depth."""
     if type(value) is dict:
-        return all(map(is_plain, [*value, *value.values()]))
+        return depth > 0 and all(is_plain(entry, depth - 1) for entry in [*value, *value.values()])
     if type(value) in (list, tuple):
-        return len(value) <= LONGEST and all(map(is_plain, value))
+        return depth > 0 and len(value) <= LONGEST and all(is_plain(entry, depth - 1) for entry in value)
     return value is None or type(value) in (bool, int, float, complex, str)
 
 

@@ -311,7 +311,8 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
 ) -> None:
     """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
     before = (
-        "from functools import cache\nfrom own_beside import B\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+        "from functools import cache\nfrom own_beside import B\n"
+        "N = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
         "@cache\ndef rule():\n    return CACHE.setdefault('c', 2)\nclass Law:\n    k = 2\n"
     )
     path = tmp_path / "own_module.py"
