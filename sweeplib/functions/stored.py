@@ -54,16 +54,15 @@ def stored(name: str, value: Any, module: str) -> Stored | None:
     if content is None:
         return None
     file = io.BytesIO()
-    file.write(bytes(DIGITS))
     pickler = _Pickler(file, module, content)
     try:
         pickler.dump(value)
     except Exception:  # of any method of a value that is looked into
         return None
-    file.getbuffer()[:DIGITS] = digest(file.getbuffer()[DIGITS:]).encode()
+    sealed = digest(file.getvalue()).encode() + file.getvalue()
     arguments = "globals()", repr(name), repr(content.digest), *sorted(pickler.classes)
     file_name = f"{content.digest}.pickle"
-    return Stored(f"_load_stored({', '.join(arguments)})", frozenset(pickler.classes), (file_name, file.getvalue()))
+    return Stored(f"_load_stored({', '.join(arguments)})", frozenset(pickler.classes), (file_name, sealed))
 
 
 def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) -> Any:
@@ -76,17 +75,21 @@ def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) 
     values = names.setdefault("_stored_values", {})
     if name not in values:
         path = Path(names["__file__"]).with_name(f"{content}.pickle")
-        expected = "the file that was written when the sweep began: run the script or the notebook again"
-        try:
-            sealed = file_bytes(path)
-        except OSError:
-            raise InputError("a value of a function is not there", file=path, expected=expected) from None
-        if digest(memoryview(sealed)[DIGITS:]).encode() != sealed[:DIGITS]:
-            raise InputError("a value of a function is damaged", file=path, expected=expected)
-        content_file = io.BytesIO(sealed)
-        content_file.seek(DIGITS)
-        values[name] = _Unpickler(content_file, names).load()
+        if (sealed := sealed_content(path)) is None:
+            expected = "the file that was written when the sweep began: run the script or the notebook again"
+            raise InputError("a value of a function is not there, or damaged", file=path, expected=expected)
+        values[name] = _Unpickler(io.BytesIO(sealed), names).load()
     return values[name]
+
+
+def sealed_content(path: Path) -> bytes | None:
+    """Return what the file of a value has behind its digest; None for a file that is not there, or damaged."""
+    try:
+        sealed = file_bytes(path)
+    except OSError:
+        return None
+    content = sealed[DIGITS:]
+    return content if digest(content).encode() == sealed[:DIGITS] else None
 
 
 def is_plain(value: Any, depth: int = 20) -> bool:

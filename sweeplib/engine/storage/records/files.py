@@ -278,7 +278,7 @@ def content(path: Path) -> bytes:
         raise damaged(path, "something else than a file is in its place: move it away") from None
 
 
-def digest(content: bytes | memoryview) -> str:
+def digest(content: bytes) -> str:
     """Return the checksum of some bytes, 32 hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
