@@ -81,6 +81,7 @@ def file_of(function: Function, directory: Path) -> Path:
     """
     from sweeplib.engine.storage.records.files import write_bytes, write_text
     from sweeplib.functions.source import is_importable, refuse_edits, refuse_other_module, refuse_other_values
+    from sweeplib.functions.stored import sealed_content
 
     if is_python := not isinstance(function, Program):
         refuse_edits(function)
@@ -97,7 +98,7 @@ def file_of(function: Function, directory: Path) -> Path:
         problem, expected = f"no folder can be made there: {error.strerror}", "a place for folders that may be written"
         raise InputError(problem, key="results", value=str(directory.parent), expected=expected) from None
     for name, content in source.files.items():  # before the text that needs them
-        if not (file := path.with_name(name)).exists():
+        if sealed_content(file := path.with_name(name)) is None:
             write_bytes(file, content)
     if not path.exists():
         write_text(path, source.text)

@@ -10,6 +10,7 @@ import io
 import pickle
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,12 +46,9 @@ def stored(name: str, value: Any, module: str) -> Stored | None:
 
     name : what it is called there: two values with one content are two.
     """
-    if is_plain(value) and len(text := repr(value)) <= LONGEST:
-        try:
-            ast.literal_eval(text)  # refuses infinity and NaN, of which there are no numerals
-        except ValueError:
-            pass
-        else:
+    with suppress(ValueError):  # of infinity and NaN, of which there are no numerals
+        if is_plain(value) and len(text := repr(value)) <= LONGEST:
+            ast.literal_eval(text)
             return Stored(text)
     content = content_of(value, module)
     if content is None:
@@ -77,23 +75,29 @@ def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) 
     values = names.setdefault("_stored_values", {})
     if name not in values:
         path = Path(names["__file__"]).with_name(f"{content}.pickle")
-        expected = "the file that was written when the sweep began: run the script or the notebook again"
-        try:
-            sealed = file_bytes(path)
-        except OSError:
-            raise InputError("a value of a function is not there", file=path, expected=expected) from None
-        if digest(sealed[DIGITS:]).encode() != sealed[:DIGITS]:
-            raise InputError("a value of a function is damaged", file=path, expected=expected)
-        values[name] = _Unpickler(io.BytesIO(sealed[DIGITS:]), names).load()
+        if (sealed := sealed_content(path)) is None:
+            expected = "the file that was written when the sweep began: run the script or the notebook again"
+            raise InputError("a value of a function is not there, or damaged", file=path, expected=expected)
+        values[name] = _Unpickler(io.BytesIO(sealed), names).load()
     return values[name]
 
 
-def is_plain(value: Any) -> bool:
-    """Return whether a value is made of numbers, texts, None, lists, tuples and dicts alone."""
+def sealed_content(path: Path) -> bytes | None:
+    """Return what the file of a value has behind its digest; None for a file that is not there, or damaged."""
+    try:
+        sealed = file_bytes(path)
+    except OSError:
+        return None
+    content = sealed[DIGITS:]
+    return content if digest(content).encode() == sealed[:DIGITS] else None
+
+
+def is_plain(value: Any, depth: int = 20) -> bool:
+    """Return whether a value is made of numbers, texts, None, lists, tuples and dicts alone, to some depth."""
     if type(value) is dict:
-        return all(map(is_plain, [*value, *value.values()]))
+        return depth > 0 and all(is_plain(entry, depth - 1) for entry in [*value, *value.values()])
     if type(value) in (list, tuple):
-        return len(value) <= LONGEST and all(map(is_plain, value))
+        return depth > 0 and len(value) <= LONGEST and all(is_plain(entry, depth - 1) for entry in value)
     return value is None or type(value) in (bool, int, float, complex, str)
 
 

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import sweeplib
 from sweeplib import InputError
 from sweeplib.engine.code import sources
+from sweeplib.engine.code.plugins import others_in_plugin
 from sweeplib.functions.function import Function, Source, registered
 from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
+from sweeplib.functions.stored import load_stored, sealed_content, stored
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -244,6 +246,28 @@ def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
     assert imported(source)() == 4
 
 
+def test_the_file_of_a_value_is_that_of_its_digest(tmp_path: Path) -> None:
+    """One that is damaged, or away, is written anew; others may not write what is executed."""
+    value = stored("w", np.arange(3), "builtins")
+    assert value is not None and value.file is not None
+    name, content = value.file
+    path = tmp_path / "functions" / name
+    path.parent.mkdir()
+    path.with_name("own.py").touch()
+    names = {"__file__": str(path.with_name("own.py"))}
+    for damaged in (None, content[:-1] + b"x", content[:20]):
+        if damaged is not None:
+            path.write_bytes(damaged)
+        assert sealed_content(path) is None
+        with pytest.raises(InputError, match="a value of a function is not there, or damaged"):
+            load_stored(dict(names), "w", path.stem)
+    path.write_bytes(content)
+    assert load_stored(names, "w", path.stem).tolist() == [0, 1, 2]
+    path.chmod(0o666)
+    why = others_in_plugin(names["__file__"])
+    assert why is not None and str(path) in why
+
+
 OF_LIBRARIES = """
 import logging, re, threading
 from collections import OrderedDict, defaultdict, deque
@@ -311,7 +335,8 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
 ) -> None:
     """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
     before = (
-        "from functools import cache\nfrom own_beside import B\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+        "from functools import cache\nfrom own_beside import B\n"
+        "N = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
         "@cache\ndef rule():\n    return CACHE.setdefault('c', 2)\nclass Law:\n    k = 2\n"
     )
     path = tmp_path / "own_module.py"

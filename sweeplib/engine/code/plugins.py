@@ -274,6 +274,8 @@ def others_in_plugin(plugin: str) -> str | None:
         with suppress(ImportError, ValueError):  # of a name that is no module's
             names = [str(user_file(plugin) or ""), *names]
     files = {Path(name) for name in names if is_there(name)}
+    # what the file of a function loads lies beside it
+    files |= {beside for path in files if path.parent.name == "functions" for beside in path.parent.glob("*.pickle")}
     for path in sorted(path for path in files if _is_file(path.name)):
         with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
             for _, _, beside in _imports_beside(path):
