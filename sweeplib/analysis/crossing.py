@@ -47,7 +47,7 @@ def crossing(
     `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
-    axis, (quantity, _) = axis_labels(ds, curves.along), quantity_of(ds, of)
+    axis, (quantity, _) = axis_labels(ds, curves.along), quantity_of(ds, of, time)
     *place, unsettled, number, used = curves.law(first_crossing, level=level, confidence=confidence)
     title, needs = f"{axis['long_name']} at which the {quantity} passes {level:g}", "means of three runs or more"
     needs = f"{FEWEST} values of {curves.along} with {needs}, on both sides of the level"
@@ -59,7 +59,7 @@ def crossing(
     variables["not_one"] = labelled(number != 1, "the level is passed more than once or never")
     variables["values_used"] = labelled(used, f"values of {curves.along} used")
     options = {"of": of, "level": level, "along": curves.along, "confidence": confidence, "max_lost": max_lost}
-    return xr.Dataset(variables).assign_attrs(options)
+    return xr.Dataset(variables).assign_attrs(options, **curves.at)
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:

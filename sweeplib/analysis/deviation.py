@@ -75,7 +75,7 @@ def _outline(ds: Outline, **options: Any) -> Outline:
 ANALYSES.add(
     analysis_of(
         deviation,
-        "Deviation of each dynamics from the ODE, paired by seed",
+        "Deviation of each dynamics from a reference, paired by seed",
         overlaps=True,
         outline=_outline,
         quantities=[f"{name}_sup_deviation" for name in ("risk", "overlaps")],

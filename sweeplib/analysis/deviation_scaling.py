@@ -153,5 +153,7 @@ def _outline(ds: Outline, **options: Any) -> Outline:
 
 
 ANALYSES.add(
-    analysis_of(deviation_scaling, "Scaling of the deviation from the ODE with γ/(pd)", overlaps=True, outline=_outline)
+    analysis_of(
+        deviation_scaling, "Scaling of the deviation from a reference with γ/(pd)", overlaps=True, outline=_outline
+    )
 )

@@ -11,7 +11,7 @@ from sweeplib.analysis.analysis import ANALYSES, analysis_of, declared_quantitie
 from sweeplib.analysis.averages import averaged_observables, numbered
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.seed_values import AtTime
+from sweeplib.analysis.kit.seed_values import AtTime, time_chosen, time_words
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
@@ -79,7 +79,7 @@ def extrapolation(
     or an error, with a mere bound, or, with `power`, below two errors are left out.
     """
     name, source, variable = _source(outline_of(ds), of)
-    measured, errors = _values(ds, source, variable, time, {"max_lost": max_lost})
+    measured, errors, at = _values(ds, source, variable, time, {"max_lost": max_lost})
     scale = ds[axis].astype(float) ** per
     measured, errors, attrs = measured / scale, errors / scale, measured.attrs
     if law == "power":
@@ -94,11 +94,12 @@ def extrapolation(
         input_core_dims=[[axis], [axis], [axis], [axis, "seed"], [axis]], output_core_dims=[["part"], [axis]],
         vectorize=True, output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
     )  # fmt: skip
+    attrs = attrs | {"long_name": f"{attrs['long_name']}{time_words(ds, time)}"}
     variables = _variables(parts, attrs, axis, law, per)
     title, units = f"error of the limit by that of one {axis}", variables["limit"].attrs["units"]
     variables["limit_error_of_value"] = labelled(abs(shares * errors), title, units=units)
     return xr.Dataset(variables).assign_attrs(
-        of=name, axis=axis, law=law, per=per, correction=correction, confidence=confidence, max_lost=max_lost
+        of=name, axis=axis, law=law, per=per, correction=correction, confidence=confidence, max_lost=max_lost, **at
     )
 
 
@@ -121,26 +122,20 @@ def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
 
 def _values(
     ds: xr.Dataset, source: str, variable: str, time: float | None, options: dict[str, Any]
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return a variable of the analysis `source`, NaN where it is only a bound, and its standard errors.
+) -> tuple[xr.DataArray, xr.DataArray, dict[str, float]]:
+    """Return a variable of the analysis `source`, NaN where it is only a bound, its standard errors, and their time.
 
     time : a recorded time, by default the last. options : of the analysis, of which it gets those that it has.
     Without standard errors they are those of a normal number with the interval of the variable.
     """
     accepted = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
     result = ANALYSES[source](ds, **accepted)
-    result = _at_time(result, time)
+    at = time_chosen(result[variable], time)
+    result = result.sel(at, drop=True)
     value = result[variable]
     if "bound" in value.attrs:
         value = value.where(~result[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
-    return value, standard_errors(result, variable)
-
-
-def _at_time(values: Any, time: float | None) -> Any:
-    """Return values, or a dataset, at a recorded time, by default the last, if they have times."""
-    if "time" not in values.dims:
-        return values
-    return values.sel(time=values["time"].values[-1] if time is None else time, drop=True)
+    return value, standard_errors(result, variable), at
 
 
 def _parts_of_seeds(
@@ -153,7 +148,8 @@ def _parts_of_seeds(
     if axis in OWN_STARTS or source not in (AVERAGES, "exit_times"):
         return xr.DataArray(np.empty((ds.sizes[axis], 0)), {axis: ds[axis]}, (axis, "seed"))
     if source == AVERAGES:
-        values = _at_time(numbered(values_of(ds, variable)), time)
+        values = numbered(values_of(ds, variable))
+        values = values.sel(time_chosen(values, time), drop=True)
     else:
         values = passages(ds, "time" if variable.startswith("exit_time") else "steps", max_lost).restricted
     centred = (values - values.mean("seed")).fillna(0.0)

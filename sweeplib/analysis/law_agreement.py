@@ -178,7 +178,7 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
 ANALYSES.add(
     analysis_of(
         law_agreement,
-        "Whether each dynamics has the law of SGD over the seeds",
+        "Whether each dynamics has the law of a reference over the seeds",
         overlaps=True,
         outline=_outline,
         ends=EXITS_ONLY | {"exit": Treated.compared},

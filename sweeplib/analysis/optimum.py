@@ -49,7 +49,7 @@ def optimum(
     curves = curves_along(ds, of, along, time, max_lost)
     *numbers, at_edge, at_end, used = curves.law(minimum, confidence=confidence, greatest=greatest)
     axis, extreme = axis_labels(ds, curves.along), "greatest" if greatest else "least"
-    quantity, units = quantity_of(ds, of)
+    quantity, units = quantity_of(ds, of, time)
     title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
     needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
     side = needed | {"bound_side": "above" if greatest else "below"}
@@ -62,7 +62,7 @@ def optimum(
     variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the values used")
     variables["values_used"] = labelled(used, f"values of {curves.along} used")
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
-    return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})
+    return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost}, **curves.at)
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:

@@ -88,7 +88,7 @@ def plan(
     from sweeplib.pictures.report.summary import answers
 
     with stage_of(config, directory, "plan", does="plans"):
-        new_plan = write_plan(sweep, directory, workers=workers)
+        new_plan = write_plan(sweep, directory, workers=workers, to_run=False)
     if json:
         echo(plan_as_json(new_plan, sweep, directory))
         return
@@ -299,11 +299,12 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
         sweep, directory = to_work_on(sweeps[0], set_, results)
-        from sweeplib.engine.storage.records.artefacts import refuse_outdated
+        from sweeplib.engine.storage.records.artefacts import refuse_other_dataset, refuse_outdated
         from sweeplib.pictures.report import write_report
         from sweeplib.pictures.report.overview import report_cards
 
         work_in(directory, "writes the report")
+        refuse_other_dataset(sweep, directory)
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):
             path = write_report(sweep, directory)

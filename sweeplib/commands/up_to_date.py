@@ -103,18 +103,21 @@ def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Se
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
-    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
+    """Return a digest of a config, overrides, files of the user's code, the library, and where others would be found.
 
-    Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
-    which are searched once plugins are loaded.
+    Others are programs, by PATH, modules, by the folders in which Python looks, and those beside the files by their
+    names. Left out of these folders are that of the command, which is not searched under `make`, and those of the
+    files, which are searched once plugins are loaded.
     """
     code = sorted(files)
     not_always = {str(path.parent) for path in (Path(sys.executable), *code)}
     searched = [folder for folder in sys.path if folder not in not_always]
-    request = [*overrides, sys.version, *searched, package_digest()]
+    beside = {path.parent for path in code}
+    modules = sorted(str(path) for folder in beside for way in ("*.py", "*/__init__.py") for path in folder.glob(way))
+    request = [*overrides, sys.version, *searched, package_digest(), os.environ.get("PATH", ""), *modules]
     digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
     for path in (config.resolve(), *code, *_workflow()):
-        digest.update(f"{path}\0".encode() + file_bytes(path) + b"\0")
+        digest.update(os.fsencode(f"{path}\0") + file_bytes(path) + b"\0")
     return digest.hexdigest()
 
 
@@ -140,12 +143,12 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
         is_records = Path(folder).name == RECORDS
         for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
-            digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+            digest.update(os.fsencode(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
     return digest.hexdigest()
 
 
 def _name(config: Path, overrides: Sequence[str]) -> str:
-    """Return the name of a sweep by its file and overrides, of which the last one counts."""
+    """Return the name of a sweep by its file and overrides."""
     from sweeplib.engine.files.strict_yaml import parsed
 
     names = [text.removeprefix(NAME) for text in overrides if text.startswith(NAME)]

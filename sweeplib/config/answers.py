@@ -73,10 +73,8 @@ def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool
     """Return the question of a section; InputError, with the key, for bounds or a resolution that it cannot have."""
     key = f"answers.{name}"
     options = {**sweep.analyses.get(section.of, {}), **section.options}
-    if options.get("confidence", CONFIDENCE) != CONFIDENCE:
-        wrong = {"value": options["confidence"], "expected": f"{CONFIDENCE:g}: answers have 95 % intervals"}
-        raise InputError("not the confidence of answers", key=f"{key}.options.confidence", **wrong)
     variable = _variable(key, section, options, ds)
+    _refuse_confidence(key, section, options)
     refined = {} if section.refine == "seeds" else section.refine
     bounds = {axis: (value[0], value[1]) for axis, value in refined.items() if isinstance(value, list)}
     resolution = {axis: _width(f"{key}.refine.{axis}", value) for axis, value in refined.items() if axis not in bounds}
@@ -93,6 +91,21 @@ def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool
     at = {axis: _values_at(f"{key}.at", axis, wanted, axes) for axis, wanted in section.at.items()}
     cases, seconds = _budget(section.budget)
     return Question(section.of, variable, to, relative, bounds, at, cases, seconds, resolution, section.options)
+
+
+def _refuse_confidence(key: str, section: AnswerSection, options: Mapping[str, Any]) -> None:
+    """Raise InputError for another confidence than that of answers, at the key that gives it."""
+    from sweeplib.analysis import ANALYSES
+
+    confidence, wanted = (
+        ANALYSES[section.of].check(options).get("confidence", CONFIDENCE),
+        f"confidence: {CONFIDENCE:g}",
+    )
+    if confidence != CONFIDENCE:
+        is_own = "confidence" in section.options or "confidence" not in options
+        place = f"{key}.options.confidence" if is_own else f"analyses.{section.of}.confidence"
+        expected = f"{wanted}, as answers have 95 % intervals; the options of the question may have it"
+        raise InputError("not the confidence of answers", key=place, value=confidence, expected=expected)
 
 
 def _budget(budget: int | str | None) -> tuple[int | None, float]:

@@ -80,9 +80,10 @@ def file_of(function: Function, directory: Path) -> Path:
     its own file gives another function than this one.
     """
     from sweeplib.engine.storage.records.files import write_bytes, write_text
-    from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
+    from sweeplib.functions.source import is_importable, refuse_edits, refuse_other_module, refuse_other_values
 
-    is_python = not isinstance(function, Program)
+    if is_python := not isinstance(function, Program):
+        refuse_edits(function)
     if function.file is not None and is_importable(function):
         if is_python:
             refuse_other_module(function)
@@ -90,7 +91,11 @@ def file_of(function: Function, directory: Path) -> Path:
     source = function.source()
     digest = hashlib.blake2b(source.text.encode(), digest_size=12).hexdigest()
     path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem, expected = f"no folder can be made there: {error.strerror}", "a place for folders that may be written"
+        raise InputError(problem, key="results", value=str(directory.parent), expected=expected) from None
     for name, content in source.files.items():  # before the text that needs them
         if not (file := path.with_name(name)).exists():
             write_bytes(file, content)
@@ -98,7 +103,7 @@ def file_of(function: Function, directory: Path) -> Path:
         write_text(path, source.text)
     imported, _, _ = called(f"{path}:{function.name}", directory)
     if is_python:
-        refuse_other_values(function, imported, source.given)
+        refuse_other_values(function, imported, source.compared)
     return path
 
 

@@ -87,10 +87,15 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
     """Return a copy of `data` with values replaced or added.
 
     A list of names on the way becomes a mapping from the names to options. A field that becomes an axis, or fixed, or
-    derived, is taken out of the section that gave it before.
+    derived, is taken out of the section that gave it before. InputError for a key that is given twice.
     """
     data = copy.deepcopy(data)
+    before = dict[tuple[str, ...], str]()
     for override in overrides:
+        if override.location in before:
+            twice = [before[override.location], override.text]
+            raise InputError("given twice", key=".".join(override.location), value=twice, expected="one value of a key")
+        before[override.location] = override.text
         _apply(data, override)
     return data
 

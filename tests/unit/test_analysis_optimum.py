@@ -87,6 +87,22 @@ def test_values_of_any_sign_have_an_optimum_and_a_greatest_value():
     assert least.high - least.low < 0.5
 
 
+def test_results_say_at_which_time_they_are():
+    """Two of one quantity at two times had the same names and attributes."""
+    ds = sweep_dataset(seeds=8, dynamics=("sgd_chain",))
+    first, last = float(ds.time[1]), float(ds.time[-1])
+    for name, variable, asked in (
+        ("crossing", "crossing", {"along": "gamma_ratio", "level": 0.1}),
+        ("optimum", "optimum", {"along": "gamma_ratio"}),
+        ("extrapolation", "limit", {"axis": "d"}),
+    ):
+        default, early = (ANALYSES[name](ds, of="risk", **asked, **at) for at in ({}, {"time": first}))
+        assert (default.attrs["time"], early.attrs["time"]) == (last, first)
+        assert f" at time {first:.6g}" in early[variable].attrs["long_name"]
+        assert " at time " not in default[variable].attrs["long_name"]
+    assert "time" not in crossing(ds, of="exited", along="gamma_ratio").attrs
+
+
 def test_two_minima_that_are_not_told_apart_are_in_one_interval():
     x = np.geomspace(0.25, 4.0, 11)
     values = np.exp(4 * (np.log(x) ** 2 - 0.5) ** 2)

@@ -85,6 +85,19 @@ def test_what_is_not_built_or_does_not_fit_is_refused_at_its_key(change: dict[st
     assert words in str(error.value)
 
 
+def test_another_confidence_is_refused_where_it_stands() -> None:
+    """That of the sweep's analysis was refused at a key that the config does not have."""
+    section = EXITS | {"options": {"confidence": 0.9}}
+    swept = config(q=EXITS) | {"analyses": {"exit_times": {"confidence": 0.9}}}
+    for given, key in ((config(q=section), "answers.q.options"), (swept, "analyses.exit_times")):
+        with pytest.raises(
+            InputError, match=r"not the confidence of answers; got 0\.9; expected confidence: 0\.95"
+        ) as error:
+            from_mapping(given)
+        assert error.value.key == f"{key}.confidence"
+    from_mapping(swept | {"answers": {"q": EXITS | {"options": {"confidence": 0.95}}}})
+
+
 def test_an_analysis_of_vectors_over_units_is_refused_before_the_run() -> None:
     asked = config(q={"of": "directions_learned", "variable": "learned_fraction", "to": "20 %"})
     asked = {key: value for key, value in asked.items() if key not in ("thresholds", "stop")}
@@ -732,6 +745,20 @@ def test_an_optimum_of_means_that_are_not_positive_is_left_to_seeds() -> None:
     finding = ScanLook(ScanColumn(x, x, values, counts, none, values), optimum(), (0.1, 10.0)).finding()
     assert finding.state is State.none
     assert "is not above 0: `refine: seeds` takes means of any sign" in finding.why
+
+
+def test_the_greatest_fraction_may_have_rows_without_a_success() -> None:
+    """A mean of 0 has no logarithm, and ended the question; rates at which no run exits are usual."""
+    x, rng = np.geomspace(0.3, 3.0, 25), np.random.default_rng(0)
+    values = (rng.random((256, 25)) < 0.9 - np.log(x) ** 2).astype(float)
+    counts, none = np.full(25, 256), np.zeros(25, bool)
+    column = ScanColumn(x, x, values, counts, none, values)
+    finding = ScanLook(column, optimum(), (0.05, 20.0), greatest=True).finding()
+    assert finding.state is State.given
+    assert finding.low < 1.0 < finding.high
+    finding = ScanLook(replace(column, steps=0.0 * values), optimum(), (0.05, 20.0), greatest=True).finding()
+    assert finding.state is State.none
+    assert "is not above 0" in finding.why
 
 
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:

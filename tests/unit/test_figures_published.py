@@ -14,7 +14,7 @@ from sweeplib.pictures import figures
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.late_matplotlib import mpl
-from sweeplib.pictures.figures.kit.references import References
+from sweeplib.pictures.figures.kit.references import References, _look
 from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.tables import optima_table
 from tests.datasets import sweep_dataset, with_outcome
@@ -333,3 +333,10 @@ def test_a_published_curve_is_drawn_along_x():
     axes = mpl.figure.Figure().subplots()
     References((file,), "x", "y").draw(axes, xr.Dataset())
     assert axes.containers[0].lines[0].get_xdata().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_eight_published_files_are_told_apart():
+    """The fifth had the look of the first, in the legend too."""
+    for look, number in (("curve", "linestyle"), ("points", "marker")):
+        files = [Reference(name=f"{n}", source=f"{n}", columns={"x": (1.0,), "y": (1.0,)}, look=look) for n in range(8)]
+        assert len({_look(file, place)[number] for place, file in enumerate(files)}) == 8

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.headlines import headline, undecided_ends
+from sweeplib.analysis.kit.headlines import headline, rounded_interval, undecided_ends
 from sweeplib.commands.cli import app
 from sweeplib.commands.named_sweeps import folder_of
 from sweeplib.commands.starter import write_new
@@ -581,6 +581,11 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     assert read_json(directory / "origin.json") == {"config": "../../tiny.yaml"}
 
 
+def test_a_key_given_twice_on_the_command_line_is_refused(config: Path) -> None:
+    with pytest.raises(InputError, match=r"seeds: given twice; got \['seeds=4', 'seeds=9'\]"):
+        load(config, ["seeds=4", "grid.gamma=0.1", "seeds=9"])
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
     ("override", "said"),
@@ -688,6 +693,21 @@ def test_the_digits_of_a_range_tell_its_ends_apart(values: list[float], text: st
         coords={"dynamics": ["sgd"], "d": [1, 2, 3]},
     )
     assert f"; and {text}".replace(" at 2 points", " at 2 more points") in headline(result, "x", most=1).text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ((1e-13, 0.9e-13, 1.1e-13), ["1e-13", "9e-14", "1.1e-13"]),
+        ((1e20, 0.9e20, 1.2e20), ["1e+20", "9e+19", "1.2e+20"]),
+        ((0.0, -1e-12, 1e-12), ["0", "-1e-12", "1e-12"]),
+        ((1e-4, 0.9e-4, 1.1e-4), ["0.000100", "0.000090", "0.000110"]),
+        ((0.5, 0.2, np.inf), ["0.50", "0.20", "inf"]),
+        ((np.inf, 3.2, np.inf), ["inf", "3", "inf"]),
+    ],
+)
+def test_very_small_and_large_numbers_have_an_exponent(numbers: tuple[float, ...], texts: list[str]) -> None:
+    assert list(rounded_interval(*numbers)) == texts
 
 
 def test_a_value_whose_interval_has_no_width_is_said() -> None:

@@ -91,6 +91,14 @@ def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: 
     assert "earlier" not in said("summary", folder / "config.yaml", "--results", folder.parent)[1]
 
 
+def test_a_report_of_a_dataset_of_another_config_is_refused(folder: Path) -> None:
+    """Its page had the number of cases of the config beside plots of the dataset."""
+    page = (folder / "report" / "index.html").read_bytes()
+    code, output = said("report", folder / "config.yaml", "--results", folder.parent, "--set", "seeds=3")
+    assert code == 2 and "dataset.zarr: the dataset is of another config; expected `sweeplib sweep`" in output
+    assert (folder / "report" / "index.html").read_bytes() == page
+
+
 def test_a_program_reads_the_summary_that_people_read(folder: Path) -> None:
     """Of a file and of the folder alone; a path is there once its file is."""
     for named in ([folder / "config.yaml", "--results", folder.parent], [folder]):

@@ -31,7 +31,7 @@ from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled,
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.locks import driver_lock
-from sweeplib.engine.storage.records.stage_records import recorded_stage
+from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -504,6 +504,23 @@ def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(sta
     (tmp_path / "plan.json").write_text("{")
     write_plan(starts, tmp_path)
     assert read_json(tmp_path / "plan.json")
+
+
+@pytest.mark.rest
+def test_a_plan_to_look_at_leaves_the_record_of_the_present_dataset(calm: Design, tmp_path: Path) -> None:
+    """What more seeds would cost is shown; results of the seeds before are still those of their plan."""
+    calm = replace(calm, cluster=InProcess(block_size=4))
+    write_plan(calm, tmp_path, progress=False, to_run=False)
+    with recorded_stage(tmp_path, "finalise") as record:
+        record.write_result(cases_made_from(calm))
+    (tmp_path / "dataset.zarr").mkdir()
+    before = (tmp_path / "stages/plan.done").stat().st_mtime_ns
+    more = replace(calm, seeds=tuple(range(6)), source="seeds: 6")
+    assert write_plan(more, tmp_path, progress=False, to_run=False).cases == {"calm": 6 * calm.size // 4}
+    assert stage_record(tmp_path, "plan").is_of(cases_made_from(calm))
+    assert (tmp_path / "stages/plan.done").stat().st_mtime_ns == before
+    write_plan(more, tmp_path, progress=False)
+    assert stage_record(tmp_path, "plan").is_of(cases_made_from(more)), "a run needs one of its own cases"
 
 
 @pytest.mark.rest

@@ -509,6 +509,16 @@ def test_values_of_an_axis_that_agree_in_six_digits_have_other_labels():
     assert columns(ds, ["a"], ["y"], np.ones(3, bool))[0].labels == ["1.0000001", "1.0000002", "2"]
 
 
+def test_whole_numbers_that_a_script_would_round_are_texts():
+    """A browser's numbers have 53 bits: the CSV file of the page had 2**60 in place of 2**60 + 1."""
+    ds = xr.Dataset({"y": ("a", [1.0, 2.0, 3.0])}, {"a": [2**60, 2**60 + 1, 2**60 + 2]})
+    axis = columns(ds, ["a"], ["y"], np.ones(3, bool))[0].json()
+    assert axis["levels"] == ["1152921504606846976", "1152921504606846977", "1152921504606846978"]
+    assert len(set(axis["labels"])) == 3
+    table = tables.PageTable("t", "t", 3, [], {"n": 2**53 + 1, "few": 2**53, "x": np.inf, "flag": True})
+    assert table.json()["constants"] == {"n": "9007199254740993", "few": 2**53, "x": "inf", "flag": True}
+
+
 def test_each_quantity_has_the_notes_that_explain_it(ds):
     """Those of the first stayed where a reader chose another one: its arrows had no meaning."""
     censored = timed_out(ds, 2000.0)

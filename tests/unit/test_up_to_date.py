@@ -34,6 +34,30 @@ def test_nothing_has_changed(complete):
     assert up_to_date.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
 
 
+@pytest.mark.parametrize("added", ["fast.py", "fast/__init__.py", None])
+def test_what_would_be_found_now_is_noticed(complete, monkeypatch, tmp_path, added):
+    """A module that a file tries to import, or another program of the PATH: old results were told to be up to date."""
+    config, _, results = complete
+    if added is None:
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    else:
+        (tmp_path / added).parent.mkdir(exist_ok=True)
+        (tmp_path / added).touch()
+    assert up_to_date.complete_run(config, ["seeds=8"], results) is None
+
+
+def test_a_file_whose_name_is_no_text_may_be_there(complete):
+    """Any system but macOS has such files; status, summary and the end of a run were errors in sweeplib."""
+    config, plugin, results = complete
+    try:
+        (results / "scan" / os.fsdecode(b"odd\xff.txt")).write_text("x")
+    except OSError:
+        pytest.skip("the file system takes names of Unicode alone")
+    assert up_to_date.complete_run(config, ["seeds=8"], results) is None
+    record_complete_run(results / "scan", config, ["seeds=8"], [plugin], made_from(config, ["seeds=8"], [plugin]), {})
+    assert up_to_date.complete_run(config, ["seeds=8"], results)
+
+
 def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     config, _, results = complete
     folder = results / "scan"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,8 @@ MOST = 3
 
 EDGE = "the interval ends at the edge of the scan"
 """What is said of an optimum that may lie beyond the values of the axis that were run (`at_edge` of the analysis)."""
+MOST_DECIMALS, LARGEST = 8, 1e15
+"""The most decimals of a number, and the largest one, without an exponent."""
 BEYOND = ": the truth may lie beyond"
 """What a report adds to it."""
 
@@ -101,8 +103,7 @@ def _range(numbers: list[float]) -> str:
     low, high = min(numbers), max(numbers)
     # two digits of the smaller number, and one of their difference
     widths = (width for width in (10.0 * (high - low), abs(low), abs(high)) if width > 0.0)
-    decimals = _decimals(low, min(widths, default=0.0))
-    texts = [f"{number:.{decimals}f}" for number in (low, high)]
+    texts = _texts((low, high), min(widths, default=0.0))
     return texts[0] if texts[0] == texts[1] else f"between {texts[0]} and {texts[1]}"
 
 
@@ -199,17 +200,21 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
 
     Without an interval, whose ends are NaN, they have two digits of the number.
     """
-    width = high - low if np.isfinite(high - low) else abs(best)
-    decimals = _decimals(best, width)
-    return (f"{value:.{decimals}f}" for value in (best, low, high))
+    return iter(_texts((best, low, high), high - low if np.isfinite(high - low) else abs(best)))
 
 
-def _decimals(value: float, width: float) -> int:
-    """Return the decimals that show two digits of a width, and at most five of the number; 0 of a zero without any."""
-    if value == width == 0.0:
-        return 0
-    digits = np.floor(np.log10([max(number, np.finfo(float).tiny) for number in (width, abs(value))])).astype(int)
-    return int(max(0, min(1 - digits[0], 4 - digits[1])))
+def _texts(numbers: Sequence[float], width: float) -> list[str]:
+    """Return numbers to two digits of a width, and at most five of the first; whole ones if that is 0 or none.
+
+    They have an exponent where they need more than MOST_DECIMALS, or are beyond LARGEST.
+    """
+    if numbers[0] == width == 0.0 or not np.isfinite(numbers[0]):
+        return [f"{number:.0f}" for number in numbers]
+    digits = [max(number, np.finfo(float).tiny) for number in (width, abs(numbers[0]))]
+    decimals = int(min(np.array([1, 4]) - np.floor(np.log10(digits))))
+    if decimals > MOST_DECIMALS or any(LARGEST < abs(number) < np.inf for number in numbers):
+        return [f"{round(number, decimals):.15g}" for number in numbers]
+    return [f"{number:.{max(0, decimals)}f}" for number in numbers]
 
 
 def _points(result: xr.Dataset, name: str, run: xr.DataArray | None, flag: str) -> list[xr.Dataset]:

@@ -29,7 +29,7 @@ from sweeplib.statistics.estimators import SEEN, Estimate, RestrictedMean, propo
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
-from sweeplib.statistics.survival import fractions_exited, medians, restricted_values
+from sweeplib.statistics.survival import fractions_exited, least_means, medians, restricted_values, staying
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,14 @@ class Passages:
         return pseudo.transpose(*values.dims)
 
     def mean(self, confidence: float) -> Estimate:
-        """Return the mean of min(first passage, horizon) and its interval."""
+        """Return the mean of min(first passage, horizon) and its interval, whose low end is at most `least_means`."""
         exits = (self.reached & (self.exit < self.horizon)).sum("seed")
-        value, *ends = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
-        return Estimate(value, *(end.where(self._are_enough) for end in ends))
+        value, low, high = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
+        least = xr.apply_ufunc(
+            partial(least_means, confidence=confidence), self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3
+        )
+        low = xr.ufuncs.minimum(low, least)
+        return Estimate(value, low.where(self._are_enough), high.where(self._are_enough))
 
     def mean_error(self) -> xr.DataArray:
         """Return the standard error of the mean; NaN where no run passed."""
@@ -113,9 +117,7 @@ class Passages:
         passed, equivalent, at_end = self._over_seeds(fractions_exited, 3)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
         low, high = proportion_interval(passed, equivalent, confidence)
-        # none of k exits with a probability of the tail if each does with 1 − tail^(1/k)
-        stays = (0.5 * (1.0 - confidence)) ** (1.0 / at_end)
-        high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * stays)
+        high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * staying(at_end, confidence))
         return Estimate(passed, low.where(enough), high.where(enough))
 
     def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
-from sweeplib.networks.simulation.labels import label
+from sweeplib.networks.simulation.labels import label, time_text
 from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, sample_of, unless_lost, values_of, with_status
 
@@ -107,7 +108,7 @@ class Curves(NamedTuple):
     values : over seeds, the axis and others. x : numbers on the axis `along`. restricted : min(value, horizon) of
     exits, whose mean is less than that of the exits; the values where no horizon cuts any off.
     censored, lost : masks of the places at which too many runs did not exit, so that their mean is unknown, or are
-    lost.
+    lost. at : the recorded time of the values, if they have one.
     """
 
     values: xr.DataArray
@@ -116,6 +117,7 @@ class Curves(NamedTuple):
     censored: xr.DataArray
     lost: xr.DataArray
     restricted: xr.DataArray
+    at: Mapping[str, float] = MappingProxyType({})
 
     def law(self, law: Callable[..., Any], inner: str = "", **settings: Any) -> tuple[xr.DataArray, ...]:
         """Return the numbers of a `law` along the axis, over all others; arguments are those of `law_along`."""
@@ -153,9 +155,20 @@ def curves_along(
             return Curves.complete(unless_lost(values, values.isnull() & has_run(ds), has_run(ds), max_lost), x, axis)
         return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     values = values_of(ds, of)
-    if "time" in values.dims:
-        values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
-    return Curves.complete(sample_of(values, ds, max_lost), ds[axis].astype(float), axis)
+    at = time_chosen(values, time)
+    values = sample_of(values.sel(at, drop=True), ds, max_lost)
+    return Curves.complete(values, ds[axis].astype(float), axis)._replace(at=at)
+
+
+def time_chosen(values: xr.DataArray, time: float | None) -> dict[str, float]:
+    """Return the recorded time at which values are looked at, by default the last; {} if they have no times."""
+    return {"time": values["time"].values[-1].item() if time is None else time} if "time" in values.dims else {}
+
+
+def time_words(ds: xr.Dataset, time: float | None) -> str:
+    """Return " at time 2" as the end of a name, or in the unit of the times " at 50 d samples"; "" if none is given."""
+    attrs = {} if time is None else ds["time"].attrs
+    return "" if time is None else f" at {'time ' * ('clock' not in attrs)}{time_text(time, attrs)}"
 
 
 def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:
@@ -206,13 +219,13 @@ def axis_labels(ds: xr.Dataset, axis: str) -> dict[str, Any]:
     return label(axis) | ds[axis].attrs
 
 
-def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
-    """Return the name of the mean of a quantity in words, and its units."""
+def quantity_of(ds: xr.Dataset, of: str, time: float | None) -> tuple[str, str]:
+    """Return the name of the mean of a quantity in words, with the time that is given, and its units."""
     if of == "exited":
         return "fraction of runs that exited by their horizon", "1"
     if of == "exit_samples":
         return "mean samples drawn to the exit", "1"
-    return f"mean {ds[of].attrs['long_name']}", str(ds[of].attrs.get("units", "1"))
+    return f"mean {ds[of].attrs['long_name']}{time_words(ds, time)}", str(ds[of].attrs.get("units", "1"))
 
 
 def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:

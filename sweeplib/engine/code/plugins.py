@@ -9,6 +9,7 @@ import builtins
 import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import traceback
@@ -153,7 +154,7 @@ def _name_of(path: Path) -> str:
         _refuse_hidden(path)
     if path.stem.isidentifier() and _file_of(path.stem) == path:
         return path.stem
-    return f"{PACKAGE}_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+    return f"{PACKAGE}_plugin_{hashlib.blake2b(os.fsencode(path), digest_size=6).hexdigest()}"
 
 
 def _module_of(plugin: str) -> str:

@@ -25,7 +25,7 @@ from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
-from sweeplib.engine.storage.records.artefacts import cases_made_from, settings_digest
+from sweeplib.engine.storage.records.artefacts import cases_made_from, is_of_config, settings_digest
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import DamageError, digest, write_json
 from sweeplib.engine.storage.records.locks import driver_locks
@@ -37,7 +37,9 @@ from sweeplib.engine.storage.store.other_stores import Demand, demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
 
 
-def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
+def write_plan(
+    sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True, to_run: bool = True
+) -> Plan:
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. What is recorded is the same for the same cases, however many of them are
@@ -45,6 +47,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     changed. The plan of the same cases stays once all of them are done: the next run with more seeds knows its costs.
 
     workers : their number, None for what the config says. progress : whether a line says which step begins.
+    to_run : if false, the plan is one to look at: where the dataset is of another config, only its costs are kept.
     """
     cluster, steps = cluster_of(sweep), Steps(sweep.name if progress else None)
     before = _plan_before(sweep, directory)
@@ -86,8 +89,9 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     if plan.todo or before.cases != plan.cases:
         write_json(directory / WRITTEN, plan.record())
-    with recorded_stage(directory, "plan") as record:
-        record.write_result(cases_made_from(sweep), counts=plan.cases)
+    if to_run or is_of_config(sweep, directory):
+        with recorded_stage(directory, "plan") as record:
+            record.write_result(cases_made_from(sweep), counts=plan.cases)
     return plan
 
 

@@ -26,6 +26,8 @@ DIGITS = 9
 """The digits of numbers in the page."""
 ENDS, ENDLESS = ("_low", "_high"), {np.inf: "Infinity", -np.inf: "-Infinity"}
 """The ends of names of ends of intervals, and infinite ones as texts."""
+LARGEST_WHOLE = 2**53
+"""The largest whole number up to which the page's script has all of them."""
 MOST_CELLS = 150_000
 """The largest number of cells in one table of the page: about a megabyte."""
 
@@ -51,7 +53,7 @@ class PageColumn:
 
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
-        coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
+        coded = {} if self.levels is None else {"levels": list(map(_for_script, self.levels)), "labels": self.labels}
         markup = {} if self.html is None else {"html": self.html}
         return {"name": self.name, "label": self.label, "values": self.values} | coded | markup
 
@@ -70,14 +72,17 @@ class PageTable:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """Return the object for the page's script; NaN and infinite constants are texts, as JSON has none."""
-        constants = {name: value if _is_finite(value) else str(value) for name, value in self.constants.items()}
+        """Return the object for the page's script."""
+        constants = {name: _for_script(value) for name, value in self.constants.items()}
         columns = [column.json() for column in self.columns]
         return {"name": self.name, "rows": self.rows, "columns": columns, "constants": constants}
 
 
-def _is_finite(value: Any) -> bool:
-    return not isinstance(value, float) or bool(np.isfinite(value))
+def _for_script(value: Any) -> Any:
+    """Return a level or constant for the script: as text an infinite number or NaN, and a whole one that it rounds."""
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    return str(value) if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
 
 
 def analysis_tables(name: str, analysis: xr.Dataset, dataset: xr.Dataset) -> list[PageTable]:

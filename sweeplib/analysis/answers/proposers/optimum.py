@@ -124,9 +124,16 @@ class ScanLook:
         self.column, self.question, self.confidence, self.greatest = column, question, confidence, greatest
         self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
         points_ = log_means(column.steps)
-        self.finite: NDArray[np.bool_] = np.isfinite(points_.logs)
-        self.logs = np.where(self.finite, -points_.logs if greatest else points_.logs, np.inf)
-        self.errors = np.where(self.finite, np.sqrt(np.diag(points_.covariance)), 0.0)
+        logs, errors = points_.logs, np.sqrt(np.diag(points_.covariance))
+        present = np.isfinite(column.steps)
+        if greatest and np.unique(column.steps[present]).tolist() == [0.0, 1.0]:
+            # a row without a success is far from the most of them; its fraction is taken for that of half a success
+            counts = present.sum(axis=0)
+            none = (np.nansum(column.steps, axis=0) == 0.0) & (counts > 0)
+            logs, errors = np.where(none, -np.log(2.0 * counts + 2.0), logs), np.where(none, math.sqrt(2.0), errors)
+        self.finite: NDArray[np.bool_] = np.isfinite(logs)
+        self.logs = np.where(self.finite, -logs if greatest else logs, np.inf)
+        self.errors = np.where(self.finite, errors, 0.0)
 
     def finding(self) -> ScanFinding:
         """Return the finding of the first step of the module's docstring that has something to ask for."""
@@ -148,7 +155,7 @@ class ScanLook:
     def _not_positive(self) -> ScanFinding | None:
         """A row whose mean is not above 0 gets FIRST seeds. If it stays so there is no answer: it has no logarithm."""
         _, means, _ = moments(self.column.steps)
-        rows = np.flatnonzero(means <= 0.0)
+        rows = np.flatnonzero((means <= 0.0) & ~self.finite)
         if not len(rows):
             return None
         if (few := rows[self.column.seeds[rows] < FIRST]).size:

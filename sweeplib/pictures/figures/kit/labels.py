@@ -212,6 +212,8 @@ def number(value: Any, digits: int = MOST_DIGITS) -> str:
     r"""Return a value in usual notation, of at most `digits` digits: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
     if isinstance(value, str | bool) or not math.isfinite(value):
         return str(value)
+    if isinstance(value, int) and digits >= ALL_DIGITS:  # as many digits as a fraction has do not tell it from others
+        return str(value)
     factor, exponent = _scientific(value, digits)
     if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(factor) == 1) or exponent >= digits:
         return power_of_ten(value, digits)

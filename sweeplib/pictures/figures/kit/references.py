@@ -23,8 +23,9 @@ from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.legend import Entry
 from sweeplib.pictures.figures.kit.style import DIM
 
-MARKERS = ("D", "o", "s", "h")
-DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
+MARKERS = ("D", "o", "s", "h", "^", "v", "p", "<")
+DASHES: tuple[Any, ...] = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
+DASHES += ((0, (1, 3)), (0, (12, 2, 2, 2)), (0, (8, 6)), (0, (12, 1, 1, 1, 1, 1)))
 """The markers of files of points, and the dashes of files of curves, by the place of the file."""
 MOST_DISTANCES = 4
 """The number of distances from one file that a legend lists; the caption of the report has all of them."""
