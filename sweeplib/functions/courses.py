@@ -25,6 +25,7 @@ import numpy as np
 
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of
 from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError
+from sweeplib.functions.global_generators import global_states, set_global_states
 from sweeplib.functions.results import checked_results
 from sweeplib.functions.states import plain, state_bytes, state_in
 
@@ -130,18 +131,24 @@ def _keep(course: _Course, case: FunctionCase, checkpoints: Checkpoints) -> None
     names = course.records[0] if course.records else ()
     stacked = {name: np.stack([record[name] for record in course.records]) for name in names}
     times = case.recording.times[: len(course.records)]
-    whole = {"times": times, "records": stacked, "state": course.state, "rng": course.rng}
+    random = {"rng": course.rng, "global_states": global_states()}
+    whole = {"times": times, "records": stacked, "state": course.state, **random}
     checkpoints.write(kept_names([case])[0], state_bytes(whole))
 
 
 def _begun(case: FunctionCase, checkpoints: Checkpoints) -> _Course | None:
-    """Return the course that is kept of a case; None if there is none, or its times are not the first of the case."""
+    """Return the course that is kept of a case; None if there is none, or its times are not the first of the case.
+
+    The global generators are then as they were.
+    """
     content = checkpoints.read(kept_names([case])[0])
     if content is None:
         return None
     whole = state_in(content)
     if whole["times"] != case.recording.times[: len(whole["times"])]:
         return None
+    if "global_states" in whole:  # courses of before have none
+        set_global_states(whole["global_states"])
     names, values = tuple(whole["records"]), whole["records"].values()
     records = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
     return _Course(records, whole["state"], whole["rng"])

@@ -34,6 +34,7 @@ from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
 from sweeplib.functions.function import Function, registered
+from sweeplib.functions.global_generators import global_states, set_global_states
 from sweeplib.functions.program import parsed_output
 from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
@@ -145,6 +146,42 @@ def test_random_numbers_depend_on_root_seed_values_and_replica_alone(written: Ca
     stored = ds.sel(bias=0.5, n=4, seed=4, dynamics="walk")
     assert stored.path.values.tobytes() == alone["path"].tobytes()
     assert len(np.unique(ds.position)) == ds.position.size
+
+
+GLOBAL = """
+import random
+import numpy as np
+from sweeplib import simulator
+
+@simulator(x="1", y="1")
+def drawn(rng, a: float = 0.0):
+    return {"x": np.random.random(), "y": random.random()}
+"""
+
+
+def test_numbers_of_global_generators_are_those_of_the_case(written: Callable[..., Path]) -> None:
+    """Whatever was drawn before in the process, which goes on with its own; a direct call is not touched."""
+    cases = [case for _, case in load(written(GLOBAL, "grid: {a: [0, 1]}\nseeds: 8")).cases("drawn")]
+    first, again = (cases[0].simulator.run(cases[at:]).data for at in (0, 5))
+    for name in ("x", "y"):
+        assert first[name][5:].tobytes() == again[name].tobytes()
+        assert first[name][5] == cases[0].simulator.run_openly(cases[5]).data[name]
+    assert np.unique([first["x"], first["y"]]).size == 32
+    states, drawn = global_states(), registered("drawn")
+    before = drawn(None)
+    set_global_states(states)
+    cases[0].simulator.run(cases[:2])
+    assert drawn(None) == before
+
+
+@pytest.mark.rest
+def test_forked_processes_have_no_numbers_of_global_generators_in_common(written: Callable[..., Path]) -> None:
+    """They begin with one state of these."""
+    code = GLOBAL.replace("    return", "    time.sleep(0.01)\n    return").replace(
+        "import random", "import random, time"
+    )
+    ds = ran(written(code, "grid: {a: [0, 1]}\nseeds: 64\nfigures: []\ncluster: {workers: 2}"))
+    assert np.unique(ds.x).size == np.unique(ds.y).size == 128
 
 
 @pytest.mark.rest

@@ -144,6 +144,21 @@ def test_a_case_whose_time_is_up_goes_on_from_there(written: Written, tmp_path: 
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
+def test_a_call_goes_on_with_the_global_generators_as_they_were(written: Written, tmp_path: Path) -> None:
+    """Numbers of before, again, would be steps that are not independent."""
+    code = "import numpy as np\nimport random\n" + WALK.replace(
+        "rng.standard_normal()", "np.random.standard_normal() + random.gauss()"
+    )
+    load(written(KEYS, code))
+    (tmp_path / "kept").mkdir()
+    whole = _results(tmp_path / "whole", np.inf)
+    for _ in range(2):
+        with pytest.raises(TimeUpError):
+            _results(tmp_path / "kept", np.inf, timeout=0.0)
+    again = _results(tmp_path / "kept", np.inf)
+    assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
 def test_a_result_on_the_way_is_not_the_last_one(written: Written, tmp_path: Path) -> None:
     """A function without times may yield results before its end; the kept one of a call that ended is not its own."""
     load(written("grid: {n: [4]}\nfigures: []\n", WITHOUT_TIMES.replace("yield None,", "yield value,")))
