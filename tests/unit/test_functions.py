@@ -193,11 +193,15 @@ def test_runs_that_are_paired_share_their_random_numbers(written: Callable[..., 
 
 @pytest.mark.rest
 def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Callable[..., Path]) -> None:
-    """More seeds and values leave what there is; comments and units are no edit, a helper's number is one."""
+    """More seeds and values leave what there is; comments and units are no edit, a helper's number is one.
+
+    What a run returned can be read when its version is no longer kept.
+    """
     config = written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
-    before = ran(config).load()
+    before = ran(config)
     original = registered("walk").code
-    grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]").load()
+    grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]")
+    ran(config, "seeds=3")
     xr.testing.assert_equal(grown.position.sel(bias=[0.0, 0.5], seed=[0, 1]), before.position)
     codes = {}
     for name, code in {
