@@ -301,10 +301,10 @@ def sweep(
     config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, ...
         `grid` and `parameters` in it have what no argument of the call says, such as a design or `zip`.
 
-    What was computed before is not computed again: with more seeds or values the dataset grows. It has those of the
-    last call: others take the place of what is in the folder, unless the call has another `name`. What an earlier call returned
-    stays as it is up to 64 MiB; larger ones are read from the folder, which has the last two. The file of a function of
-    a script or a notebook is written into the folder. InputError for anything wrong, before any call.
+    What was computed before is not computed again: with more seeds or values the dataset grows. With others it takes
+    the place of the one in the folder, unless the call has another `name`. What an earlier call returned stays as it
+    is up to 64 MiB; a larger one is read from the folder, which keeps the last two. The file of a function of a script
+    or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
     _refuse_names_of(sweep, function)
     whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)

@@ -22,7 +22,9 @@ from matplotlib.text import Text
 import sweeplib
 from sweeplib import InputError, Result, simulator
 from sweeplib.commands.upkeep.cases import chosen_case
+from sweeplib.commands.upkeep.recomputation import random_sample, sample_findings
 from sweeplib.commands.upkeep.reproduce import reproduces
+from sweeplib.commands.upkeep.stored_cases import stored_cases
 from sweeplib.config import from_mapping, load
 from sweeplib.config.functions import file_of
 from sweeplib.engine.code.user_code import file_and_name
@@ -172,6 +174,18 @@ def test_numbers_of_global_generators_are_those_of_the_case(written: Callable[..
     set_global_states(states)
     cases[0].simulator.run(cases[:2])
     assert drawn(None) == before
+
+
+def test_a_function_that_no_seed_decides_is_told_from_other_libraries(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "dispatched", computed)
+    code = GLOBAL.replace("np.random.random()", "random.SystemRandom().random()")
+    design = replace(load(written(code, "seeds: 4")), cluster=Here())
+    run_sweep(design, tmp_path / "results", progress=False)
+    _, findings, _ = sample_findings(random_sample([stored_cases(design, "drawn", tmp_path / "results")], None))
+    assert len(findings) == 4
+    assert {finding.why.partition(":")[0] for finding in findings} == {"computed twice here, a case has two results"}
 
 
 @pytest.mark.rest

@@ -144,8 +144,11 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     findings, notes = [], []
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
-        all_differ = len(differing) == len(of_dynamics) > 1
-        findings += [_finding(*pair, all_differ=all_differ) for pair in differing if pair[1].comparable]
+        why = "all cases of the sample differ, as with other libraries or hardware"
+        refusal = why if len(differing) == len(of_dynamics) > 1 else ""
+        if differing and not _is_reproducible(differing[0][1]):
+            refusal = "computed twice here, a case has two results: it depends on more than its values and its seed"
+        findings += [_finding(*pair, refusal) for pair in differing if pair[1].comparable]
         notes += [_other_machine_note(*pair) for pair in differing if not pair[1].comparable]
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
@@ -156,17 +159,20 @@ def _other_machine_note(stored: StoredCases, outcome: Recomputation) -> str:
     return f"{where}, not on {machine()}: {outcome.differences[0]}"
 
 
-def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:
+def _is_reproducible(outcome: Recomputation) -> bool:
+    """Return whether a case that differs from the store does so in the same way if it is computed once more."""
+    [again] = comparisons(outcome.segment, [outcome.row])
+    return [*map(str, again.differences)] == [*map(str, outcome.differences)]
+
+
+def _finding(stored: StoredCases, outcome: Recomputation, refusal: str) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better.
 
-    all_differ : whether all cases of the dynamics' sample do.
+    refusal : why not, of all cases of the dynamics' sample; "" if it would.
     """
     identity, remedy, why = outcome.identity, Remedy.cases, ""
-    if all_differ:
-        remedy, why = (
-            Remedy.refused,
-            "all cases of the sample differ: no damage, but other libraries or hardware",
-        )
+    if refusal:
+        remedy, why = Remedy.refused, refusal
     elif outcome.differences[0].variable == "status":
         remedy, why = Remedy.refused, "it does not end here as in the store: `sweeplib reproduce` shows how"
     problem = f"the case {identity.hex()} computed again has other bits: {outcome.differences[0]}"
