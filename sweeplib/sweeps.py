@@ -331,7 +331,7 @@ def answer(
     """
     _refuse_names_of(sweep, function)
     _refuse_names_of(answer, function)
-    config = dict(others.pop("config", None) or {})
+    config = _keys_of(others.pop("config", None), "config")
     workers, progress = others.pop("workers", None), others.pop("progress", False)
     question: dict[str, Any] = {"of": of, "to": to, "refine": refine, "budget": budget}
     chosen = dict(options or {})
@@ -341,7 +341,7 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    questions = config.pop("answers", None) or {}
+    questions = _keys_of(config.pop("answers", None), "config.answers")
     if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
         raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
@@ -349,6 +349,17 @@ def answer(
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
+
+
+_OF_CALLS = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
+"""What a call says by an argument, in place of a key of its `config`."""
+
+
+def _keys_of(section: Any, key: str) -> dict[str, Any]:
+    """Return a section of the config of a call as keys; InputError for something else, under the `key` of it."""
+    if not isinstance(section, Mapping | None):
+        raise InputError("not a section", key=key, value=section, expected="keys with their values, a dict")
+    return dict(section or {})
 
 
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
@@ -389,13 +400,13 @@ def sweep_of(
     values = {key: plain(value) for key, value in parameters.items()}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
-    others = dict(config or {})
-    for key in ("name", "seeds", "simulator"):
+    others = _keys_of(config, "config")
+    for key, argument in _OF_CALLS.items():
         if key in others:
-            expected = f"the argument `{'function' if key == 'simulator' else key}` of the call"
+            expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
     for key, arguments in (("grid", axes), ("parameters", fixed)):
-        section = others.pop(key, None) or {}
+        section = _keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)

@@ -30,8 +30,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     needs six runs: three of which the least and the greatest exit contain the median in 75 % of cases only. Its low end
     is at most the time until which six were seen. A high end that more runs do not tell is infinite.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`estimators`) and
-    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time, inf where all exited; at
-    most the first end after which fewer runs are seen than six and than were stopped.
+    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time, inf where all exited.
     `restricted` says that runs were censored: then the mean, its interval and its label are those of the restricted
     mean, a lower bound of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate; of fewer
     than three that were still seen at the first exit there is no interval.

@@ -45,8 +45,8 @@ def first_passages(
     that diverges before never passes. Runs that stop at exits are refused: an exit may say when they would pass.
     passed_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time (Clopper and Pearson).
     passage_time_mean (_low, _high), passage_time_mean_error: mean of min(passage, horizon), its interval and standard
-    error, NaN where no run passed. passage_time_horizon is the last observed time, inf where all passed, as that of
-    `exit_times`. `restricted` says that runs were censored, so that the mean is a lower bound.
+    error, NaN where no run passed. passage_time_horizon is the last observed time, inf where all passed. `restricted`
+    says that runs were censored, so that the mean is a lower bound.
     passage_time_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs passed.
     seeds_used, seeds_censored: runs used, and those of them that did not pass. NaN where more than `max_lost` of the
     runs have no value at any time.

@@ -65,7 +65,7 @@ def limits(
     bias_low and bias_high the interval of Student's t at the time of the largest bias. Its low end is the highest of
     all times whose intervals reach the highest one, each of as many times as small a chance to be above the truth.
     spread: the largest scatter over the largest |R_X − R_X(0)|; spread_low and spread_high: its interval, likewise, of
-    its logarithm.
+    its logarithm, by the jackknife of both.
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
     intervals. `limit` is the position of the first of them in `candidates`, counted from 1; the next position means
@@ -103,14 +103,16 @@ def limits(
 def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     """Return R_SGD − R_X after the start for the dynamics X `name`, NaN where too many pairs are lost.
 
-    difference : over seeds and times. moved : the largest |R_X − R_X(0)|, a mean over seeds. seeds_lost : pairs.
+    difference : over seeds and times. moved : |R_X − R_X(0)| of each seed, at the time at which the mean over the
+    seeds is largest. seeds_lost : pairs.
     """
     run, risk = has_run(ds), values_of(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
     difference = (sgd_values(risk, run) - limit).where(paired).isel(time=slice(1, None))
     lost = without_value(difference, paired)
-    moved = abs(limit - limit.isel(time=0)).where(paired).mean("seed").max("time")
+    moved = abs(limit - limit.isel(time=0)).where(paired)
+    moved = moved.isel(time=moved.mean("seed").fillna(-1.0).argmax("time")).reset_coords(drop=True)
     return xr.Dataset(
         {
             "difference": difference.where(~too_many(lost, paired, max_lost).any("time")),
@@ -125,7 +127,7 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
 
     differences : of all candidates, as `_difference` returns them.
     """
-    x = differences["difference"]
+    x, moved = differences["difference"], differences["moved"]
     count = x.count("seed")
     pairs = count.where(count > 2)
     centre = x.mean("seed")
@@ -143,13 +145,15 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     scatters = variances.isel(candidate=best)
     biases = _relative_deviation(means, variances, scatters)
     with np.errstate(divide="ignore", invalid="ignore"):  # of runs that do not scatter
-        logarithms = 0.5 * xr.ufuncs.log(scatters)
+        # the change of the risk scatters too, where a part of the runs has left the plateau
+        changes = (moved.sum("seed") - moved) / (moved.count("seed") - 1)
+        logarithms = 0.5 * xr.ufuncs.log(scatters) - xr.ufuncs.log(changes)
         errors = [_jackknifed(values.where(x.notnull()), pairs) for values in (biases, logarithms)]
     return xr.Dataset(
         {
             "bias": labelled(bias, "deviation of a limit over the scatter of SGD", "b"),
             "bias_error": labelled(errors[0], "standard error of the bias"),
-            "spread": labelled(scatter**0.5 / differences["moved"], "scatter of SGD over the change of the risk"),
+            "spread": labelled(scatter**0.5 / moved.mean("seed"), "scatter of SGD over the change of the risk"),
             "spread_relative_error": errors[1],
             "pairs": pairs,
             "seeds_lost": differences["seeds_lost"],

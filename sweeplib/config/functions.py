@@ -80,9 +80,10 @@ def file_of(function: Function, directory: Path) -> Path:
     its own file gives another function than this one.
     """
     from sweeplib.engine.storage.records.files import write_bytes, write_text
-    from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
+    from sweeplib.functions.source import is_importable, refuse_edits, refuse_other_module, refuse_other_values
 
-    is_python = not isinstance(function, Program)
+    if is_python := not isinstance(function, Program):
+        refuse_edits(function)
     if function.file is not None and is_importable(function):
         if is_python:
             refuse_other_module(function)
@@ -102,7 +103,7 @@ def file_of(function: Function, directory: Path) -> Path:
         write_text(path, source.text)
     imported, _, _ = called(f"{path}:{function.name}", directory)
     if is_python:
-        refuse_other_values(function, imported, source.given)
+        refuse_other_values(function, imported, source.compared)
     return path
 
 

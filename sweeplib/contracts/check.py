@@ -54,6 +54,13 @@ def require(condition: bool, problem: str) -> None:
         raise BrokenError(problem)
 
 
+def require_labelled(item: Any, name: str, *labels: str) -> None:
+    """Raise BrokenError unless an item has the registered name, and no empty label; `labels` are their attributes."""
+    require(item.name == name, f"its name is {item.name!r}")
+    for label in labels:
+        require(bool(getattr(item, label)), f"its {label} is empty")
+
+
 def require_equal(result: Any, expected: Any, subject: str, *, rtol: float = 0.0, atol: float = 0.0) -> None:
     """Raise BrokenError, with the worst entry, unless two arrays have one shape and agree within tolerances.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.check import require, require_equal, require_labelled
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.status import Status
 from sweeplib.networks.problem import DATA, Problem
@@ -37,8 +37,7 @@ def its_samples_change_with_its_parameters(name: str) -> None:
     """Check that samples change with its own parameters and with no other, and that it is labelled."""
     law = DATA[name]
     require(not law.reads, f"`reads` has {', '.join(sorted(law.reads))}; its functions have its own parameters alone")
-    require(law.name == name, f"its name is {law.name!r}")
-    require(bool(law.label), "its label is empty")
+    require_labelled(law, name, "label")
     for field in law.parameter_names:
         runs = (
             run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])

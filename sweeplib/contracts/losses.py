@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.check import require, require_equal, require_labelled
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.status import Status
@@ -49,8 +49,7 @@ def _numbers(name: str) -> Array:
 def its_force_is_minus_the_slope_of_its_value(name: str) -> None:
     """Check the force −∂L/∂f. At a fixed label y it is ∂L/∂E, as E = y − f: a difference of values."""
     loss, numbers, step = LOSSES[name], _numbers(name), 1e-6
-    require(loss.name == name, f"its name is {loss.name!r}")
-    require(bool(loss.label), "its label is empty")
+    require_labelled(loss, name, "label")
     for E, y in LINES.T:
         ends = [loss.value(numbers, E + sign * step, y) for sign in (1.0, -1.0)]
         slope = (ends[0] - ends[1]) / (2.0 * step)

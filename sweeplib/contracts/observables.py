@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import BrokenError, LeftOutError, require, require_equal
+from sweeplib.contracts.check import BrokenError, LeftOutError, require, require_equal, require_labelled
 from sweeplib.contracts.problems import OTHERS, two_values
 from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, of_one_replica, parts
 from sweeplib.engine.base.arrays import Array
@@ -203,7 +203,4 @@ def it_reads_fields_of_a_problem(name: str) -> None:
 
 def it_is_labelled(name: str) -> None:
     """Check that it has a `long_name`, a `symbol` and `units`, and its registered name."""
-    observable = OBSERVABLES[name]
-    require(observable.name == name, f"its name is {observable.name!r}")
-    for label in ("long_name", "symbol", "units"):
-        require(bool(getattr(observable, label)), f"its {label} is empty")
+    require_labelled(OBSERVABLES[name], name, "long_name", "symbol", "units")

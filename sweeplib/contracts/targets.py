@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sweeplib.contracts.check import remembered, require, require_equal
+from sweeplib.contracts.check import remembered, require, require_equal, require_labelled
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
@@ -125,8 +125,7 @@ def it_reads_fields_of_a_target(name: str) -> None:
     definition = target(name)
     unknown = sorted(definition.reads - TARGET_FIELDS)
     require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(TARGET_FIELDS))}")
-    require(definition.name == name, f"its name is {definition.name!r}")
-    require(bool(definition.label), "its label is empty")
+    require_labelled(definition, name, "label")
 
 
 def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> None:

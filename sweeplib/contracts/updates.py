@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.check import require, require_equal, require_labelled
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.status import Status
 from sweeplib.networks.kernels.steps import factor_address, spectrum_address
@@ -34,8 +34,7 @@ def _problem(name: str, **fields: Any) -> Problem:
 def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
     """Check the factor at gradients of many sizes, zero among them, with the memory at the start."""
     rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
-    require(rule.name == name, f"its name is {rule.name!r}")
-    require(bool(rule.label), "its label is empty")
+    require_labelled(rule, name, "label")
     if rule.factor is None:
         return
     start = rule.memory(tuple(numbers)) if rule.memory else 0.0

@@ -11,23 +11,13 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.label_means import LabelMeans
 from sweeplib.networks.maths.expectations import expectations
-from sweeplib.networks.problem import Criterion
-from sweeplib.networks.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+from sweeplib.networks.problem import Criterion, Problem
+from sweeplib.networks.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 REPLICAS, STUDENTS, TEACHERS, INSTANTS, DIMENSION = 3, 4, 2, 7, 12
 """The numbers of replicas, of student and teacher units, of instants of functions of two times, and d."""
-SIZES = {
-    "student": STUDENTS,
-    "student_2": STUDENTS,
-    "teacher": TEACHERS,
-    "teacher_2": TEACHERS,
-    "instant": INSTANTS,
-    "quantile": len(QUANTILES),
-    "block": 1,
-    "task": 1,
-    "outlier": STUDENTS * (STUDENTS + TEACHERS),
-    "joint_outlier": STUDENTS * (STUDENTS + TEACHERS + 1),
-}
+_PROBLEM = Problem(gamma=0.1, p=STUDENTS, k=TEACHERS, d=DIMENSION, Delta=0.0, activation="erf")
+SIZES = OverlapView.sizes(_PROBLEM) | {"instant": INSTANTS}
 """The lengths of the dimensions of the views."""
 
 
@@ -104,7 +94,7 @@ def two_time_view(**other: Any) -> TwoTimeView:
     """Return a view of overlaps with functions of two times; `other` are arguments in place of its own."""
     two_times = INSTANTS, STUDENTS, STUDENTS
     functions: dict[str, Any] = _arrays(C=two_times, R=two_times, training_risk=())
-    view = TwoTimeView(**_overlaps(**other), **functions)
+    view = TwoTimeView(overlap_view(**other), **functions)
     _give_averages(view)
     return view
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import typing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 import pydantic
@@ -16,8 +18,11 @@ from pydantic.fields import FieldInfo
 from sweeplib.errors import InputError
 
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
-"""The type of values of a parameter of floats: finite ones."""
+"""The type of values of a parameter of floats: finite ones, where its annotation is `float` alone or there is none."""
 Number = int | Real
+_OF_CONFIGS = (bool, int, float, str, type(None), list, tuple, dict)
+"""Types of values that configs can have."""
+_UNIONS = (Union, UnionType)
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,6 @@ def checked_argument(of: str, argument: Argument) -> Argument:
         problem = f"{of}: no config can have the default of {argument.name}"
         expected = "a number, a text, True, False or None, from which the function makes the rest"
         raise InputError(problem, value=argument.default, expected=expected) from None
-    if not isinstance(default, list | tuple | dict):
-        return argument
     if stored != default:  # of other tuples, or other keys than texts
         problem = f"{of}: the default of {argument.name} is not what a config, and the store, would give for it"
         raise InputError(problem, value=default, expected=f"such as {stored!r}, or an annotation")
@@ -109,16 +112,35 @@ def checked_argument(of: str, argument: Argument) -> Argument:
 
 def _values_of(of: str, argument: Argument) -> pydantic.TypeAdapter[Any]:
     """Return what checks values of a parameter of the function `of`; InputError if no config can have any."""
-    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        values = ", ".join(repr(member.value) for member in kind)
-        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
-        raise InputError(problem, value=kind.__name__, expected=expected)
+    for kind in _kinds_in(argument.type):
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            values = ", ".join(repr(member.value) for member in kind)
+            problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
+            raise InputError(problem, value=kind.__name__, expected=expected)
+    problem, expected = f"{of}: no config can have values of {argument.name}", "a type such as float, int, str, bool"
     try:
-        return pydantic.TypeAdapter(argument.type)
+        adapter = pydantic.TypeAdapter(argument.type)
     except pydantic.errors.PydanticUserError:
-        problem = f"{of}: no config can have values of {argument.name}"
-        raise InputError(problem, value=str(argument.type), expected="a type such as float, int, str, bool") from None
+        raise InputError(problem, value=str(argument.type), expected=expected) from None
+    for kind in _kinds_in(argument.type):
+        # before Python 3.12 Any is a class
+        if kind not in (Any, Mapping, Sequence) and isinstance(kind, type) and not issubclass(kind, _OF_CONFIGS):
+            raise InputError(problem, value=kind.__name__, expected=expected)
+    return adapter
+
+
+def _kinds_in(kind: Any) -> Iterator[Any]:
+    """Yield the types of which a type is made, and those of the values of a Literal."""
+    origin, entries = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        yield from map(type, entries)
+    elif origin is None:
+        yield kind
+    else:
+        if origin not in (Annotated, *_UNIONS):
+            yield origin
+        for entry in entries[:1] if origin is Annotated else entries:
+            yield from _kinds_in(entry)
 
 
 def value_of_json(kind: Any, value: Any) -> Any:

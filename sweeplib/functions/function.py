@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sweeplib.engine.base.budget import NAME_LENGTH
+from sweeplib.engine.code.user_code import remember_imports
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.engine.variable import END_STATE
@@ -62,12 +63,12 @@ class TimeUpError(Exception):
 class Source(NamedTuple):
     """A module's text, with the files of the values that it loads, by their names beside it.
 
-    given : the names whose values stand in the text or in its files.
+    compared : the names whose values the statements give, where a call may have changed them.
     """
 
     text: str
     files: Mapping[str, bytes] = {}
-    given: frozenset[str] = frozenset()
+    compared: frozenset[str] = frozenset()
 
 
 class Function:
@@ -96,6 +97,7 @@ class Function:
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
         self.content = file_bytes(self.file) if self.file.is_file() else b""
+        remember_imports()
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")

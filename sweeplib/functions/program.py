@@ -319,12 +319,15 @@ def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
     raise ValueError(f"no {', '.join(results)} in the output, as JSON, CSV or lines `name = value`: {end}")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON that begin at the begin of a line, the last one first."""
-    decoder = json.JSONDecoder()
-    for begin in reversed([match.start() for match in re.finditer("^{", text, re.MULTILINE)]):
-        with suppress(ValueError):
-            yield decoder.raw_decode(text, begin)[0]
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Return the objects of JSON with which lines begin, the last one first, but for those in another one."""
+    decoder, objects, end = json.JSONDecoder(), list[dict[str, Any]](), 0
+    for match in re.finditer(r"^[ \t]*(?={)", text, re.MULTILINE):
+        if match.end() >= end:
+            with suppress(ValueError):
+                values, end = decoder.raw_decode(text, match.end())
+                objects.append(values)
+    return objects[::-1]
 
 
 def _lines(names: Sequence[str], text: str) -> dict[str, Any]:

@@ -16,9 +16,7 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -26,24 +24,29 @@ from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
-from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
+from sweeplib.engine.code.user_code import PACKAGE, edited_since_import, package_of, user_file
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import MAIN, Function, Source
+from sweeplib.functions.reach import (
+    OF_MODULES,
+    changed_in_functions,
+    fixed_names,
+    needed_statements,
+    reached_names,
+    values_of,
+)
 from sweeplib.functions.statements import (
     Statement,
     called_in,
-    changed_in,
+    imports_in,
     last_name,
-    needed_by,
-    read_later,
     statements_of,
 )
-from sweeplib.functions.stored import LOADER, Stored, stored
+from sweeplib.functions.stored import is_plain
 from sweeplib.functions.values import are_same
+from sweeplib.functions.values_now import with_values
 
-OF_MODULES = ("__file__", "__name__", "__doc__")
-"""Names that every module has."""
 SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
 """Functions of this package that run sweeps."""
 
@@ -55,25 +58,21 @@ def source_of(function: Function) -> Source:
     that runs a sweep, if it is needed for what no file can have.
     """
     statements, running = _statements(function)
-    statements, values = _with_values(function, _without_mere_calls(statements), running)
-    ours = _names_of_ours(statements)
-    needed = _needed(function, statements, _for_effect(statements, function.module))
-    swept = [
-        entry
-        for entry in needed
-        if entry.node is running or any(root in ours and name in SWEEPS for root, name in called_in(entry.node))
-    ]
+    statements, values = with_values(function, _without_mere_calls(function, statements, running), running)
+    needed = needed_statements(function, statements, _for_effect(statements, function.module))
+    swept = [entry for entry in needed if entry.node is running or entry in _sweeps(statements)]
     if swept:
         # of a loop around a sweep that one says more than the sweeps that it needs
         names = ", ".join(sorted(swept[-1].bound | swept[-1].changed))
         problem = f"{function.name} depends on a statement that runs a sweep"
         expected = f"a parameter of {function.name}, or a value that is written out"
         raise InputError(problem, value=names, expected=expected)
+    fixed = fixed_names(function, statements, needed)
     elsewhere = _Elsewhere(sys.modules[function.module])
     nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
     bound = {name for entry in needed for name in entry.bound}
     files = dict(value.file for name, value in values.items() if value.file is not None and name in bound)
-    return Source("\n\n\n".join(map(ast.unparse, nodes)) + "\n", files, frozenset(values))
+    return Source("\n\n\n".join(map(ast.unparse, nodes)) + "\n", files, frozenset(fixed & bound - values.keys()))
 
 
 class _Elsewhere(ast.NodeTransformer):
@@ -94,86 +93,22 @@ class _Elsewhere(ast.NodeTransformer):
         return ast.ImportFrom(module, node.names, 0)
 
 
-def _with_values(
-    function: Function, statements: list[Statement], running: ast.stmt | None
-) -> tuple[list[Statement], dict[str, Stored]]:
-    """Return statements that give the values as they are now, and these values by name.
-
-    Those that the function reads when it is called are given at the end. Others that are computed once are given where
-    that is: definitions may read them. Functions, imports and what no file can have stay as they are written.
-
-    running : the statement that runs the sweep, which stays.
-    """
-    names = inspect.unwrap(function.function).__globals__
-    touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
-    makers = {name: entry for entry in statements for name in entry.bound}
-    values: dict[str, Stored] = {}
-
-    def store(wanted: set[str]) -> None:
-        """Add what can be stored of some names to `values`, but for those that say themselves what they are."""
-        for name in sorted((wanted - values.keys()) & names.keys() & makers.keys()):
-            if not _says_itself(makers[name], name, names[name]):
-                value = stored(names[name], function.module)
-                values.update({} if value is None else {name: value})
-
-    def given(wanted: Iterable[str]) -> list[Statement]:
-        """Return the statements that give some values."""
-        made = {
-            name: statements_of(ast.parse(f"{name} = {values[name].expression}").body)[0] for name in sorted(wanted)
-        }
-        return [replace(entry, read=entry.read | values[name].classes) for name, entry in made.items()]
-
-    store(_fixed_names(function, _needed(function, statements, set())))
-    statements = [*statements_of(ast.parse(LOADER).body), *statements, *given(values)]
-    for entry in _needed(function, statements, set()):
-        is_made_once = isinstance(entry.node, ast.Assign | ast.AnnAssign) and entry.node is not running
-        if is_made_once and all(touched[name] == 1 for name in entry.bound):
-            store(set(entry.bound))
-            # an instance of a class of the file would need that class before
-            if entry.bound and all(name in values and not values[name].classes for name in entry.bound):
-                place = statements.index(entry)
-                statements[place : place + 1] = given(entry.bound)
-    return statements, values
-
-
-def _says_itself(maker: Statement, name: str, value: Any) -> bool:
-    """Return whether the statement that gives a name says its value: an import, a definition, or the value written."""
-    if maker.is_import or isinstance(value, type):
-        return True
-    literals = _literals([maker])
-    return name in literals and are_same(literals[name], value, ())
-
-
-def _fixed_names(function: Function, needed: list[Statement]) -> set[str]:
-    """Return the names that a function reads when it is called, but those that functions change then, such as a cache.
-
-    needed : the statements that the function needs.
-    """
-    reached = {function.name} | read_later({function.name}, needed)
-    # the last definition of each
-    definitions = {name: entry for entry in needed for name in entry.certain & reached}
-    return reached - {name for entry in definitions.values() for name in _changed_in_functions(entry)}
-
-
 def code_of(function: Function) -> str:
     """Return a digest of the code that makes the numbers of a function: its own, and the user's modules it imports."""
     text, modules = _numerical_code(function)
     return hashlib.blake2b(f"{text}\0{modules_digest(modules)}".encode(), digest_size=12).hexdigest()
 
 
-def refuse_other_values(function: Function, imported: Function, given: Collection[str]) -> None:
+def refuse_other_values(function: Function, imported: Function, names: Collection[str]) -> None:
     """Raise InputError if a function of a script or notebook reads a value that its file has otherwise.
 
-    A call may have changed it in place, which `source_of` cannot see. What cannot be compared counts as equal, and so
-    does what functions that it reaches change themselves, such as a cache.
+    A call may have changed it in place, which `source_of` cannot see. What cannot be compared counts as equal.
 
-    imported : the function of the file that was written. given : the names whose values stand in it.
+    imported : the function of the file that was written. names : those that are compared.
     """
-    needed = _needed(imported, _statements(imported)[0], set())
-    # the wrappers of other decorators may have the names of another file
-    values, others = (inspect.unwrap(entry.function).__globals__ for entry in (function, imported))
+    values, others = values_of(function), values_of(imported)
     modules = function.module, imported.module
-    for name in sorted(_fixed_names(imported, needed).difference(OF_MODULES, given)):
+    for name in sorted({*names}.difference(OF_MODULES)):
         if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = (
@@ -182,41 +117,47 @@ def refuse_other_values(function: Function, imported: Function, given: Collectio
             raise InputError(problem, value=values[name], expected=expected)
 
 
-def refuse_other_module(function: Function) -> None:
-    """Raise InputError if other processes that import the module of a function have another one.
-
-    That is so if its file was edited since the import, or if a value that is written at its top level has been changed.
-    """
-    assert function.file is not None
-    if file_bytes(function.file) != function.content:
+def refuse_edits(function: Function) -> None:
+    """Raise InputError if the file of a function, or one of the user's that it imports, was edited since the import."""
+    here = [] if function.file is None or not function.file.is_file() else [function.file]
+    edited = [path for path in here if file_bytes(path) != function.content]
+    for path in [*edited, *edited_since_import(code_files_of(function))]:
         problem, expected = "changed since it was imported", "a new Python: restart it, or the notebook"
-        raise InputError(problem, file=function.file, expected=expected)
+        raise InputError(problem, file=path, expected=expected)
+
+
+def refuse_other_module(function: Function) -> None:
+    """Raise InputError if other processes that import the module of a function have other values in it.
+
+    That is so if a definition or a value that is written at its top level has been replaced or changed.
+    """
     statements, _ = _statements(function)
-    values = inspect.unwrap(function.function).__globals__
-    for name, value in _literals(statements).items():
-        is_read = name in read_later({function.name}, statements)
-        if is_read and name in values and not are_same(values[name], value, ()):
+    values, reached = values_of(function), reached_names(function, statements)
+    for name, value in _definitions(statements, values).items():
+        here = _undecorated(values.get(name))
+        if name in reached and name in values and not are_same(here, value, [function.module]):
             problem = f"{name} has another value here than the file of {function.name} gives it"
             expected = f"a parameter of {function.name}, or an edit of the file"
             raise InputError(problem, value=values[name], file=function.file, expected=expected)
 
 
-def _literals(statements: list[Statement]) -> dict[str, Any]:
-    """Return the values of the names that one statement alone gives, as it is written, and nothing changes."""
-    literals: dict[str, Any] = {}
-    for entry in statements:
-        if isinstance(entry.node, ast.Assign):
-            with suppress(ValueError):
-                literals |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
-    bound = Counter(name for entry in statements for name in entry.bound)
-    changed = {name for entry in statements for name in entry.changed | _changed_in_functions(entry)}
-    return {name: value for name, value in literals.items() if bound[name] == 1 and name not in changed}
+def _definitions(statements: list[Statement], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the names that only definitions give, and nothing changes; functions without decorators."""
+    plain = [entry for entry in statements if entry.only_defines and not entry.is_import]
+    others = {name for entry in statements if entry not in plain for name in entry.bound}
+    changed = {name for entry in statements for name in entry.changed | changed_in_functions(entry)}
+    values = dict(names)
+    for entry in plain:
+        node = ast.parse(ast.unparse(entry.node)).body[0]
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = []
+        exec(compile(ast.Module([node], []), "<definition>", "exec"), values)
+    return {name: values[name] for entry in plain for name in entry.bound - others - changed if name in values}
 
 
-def _changed_in_functions(entry: Statement) -> set[str]:
-    """Return the names of the file whose values a function or class changes when it is called."""
-    is_definition = isinstance(entry.node, ast.FunctionDef | ast.ClassDef)
-    return changed_in(entry.node, inside=True) | (entry.bound - entry.certain) if is_definition else set()
+def _undecorated(value: Any) -> Any:
+    """Return the function of a file that decorators have made a value of, the value itself without any."""
+    return value if isinstance(value, type) else inspect.unwrap(value)
 
 
 def _numerical_code(function: Function) -> tuple[str, set[str]]:
@@ -224,7 +165,7 @@ def _numerical_code(function: Function) -> tuple[str, set[str]]:
     statements, _ = _statements(function)
     always = _for_effect(statements, function.module)
     always |= {entry.node for entry in statements if not entry.only_defines}
-    nodes = [entry.node for entry in _needed(function, statements, always)]
+    nodes = [entry.node for entry in needed_statements(function, statements, always)]
     for node in nodes:
         if isinstance(node, ast.FunctionDef) and node.name == function.name:
             # units and labels change no number
@@ -246,24 +187,19 @@ def _statements(function: Function) -> tuple[list[Statement], ast.stmt | None]:
     return statements_of(begun), begun[-1]
 
 
-def _needed(function: Function, statements: list[Statement], always: set[ast.stmt]) -> list[Statement]:
-    """Return the statements that a function needs, itself among them, and those that are `always` needed.
-
-    InputError for a name that none of them defines.
-    """
-    needed = needed_by(function.name, statements, always)
-    defined = {*OF_MODULES, *dir(builtins), *(name for entry in statements for name in entry.bound)}
-    missing = sorted(read_later({function.name}, needed) - defined)
-    if missing and not any(entry.is_star for entry in statements):
-        problem = f"{function.name} uses a name that its file or notebook does not define at the top level"
-        raise InputError(problem, value=missing[0], expected="an argument, or a definition before it")
-    return needed
-
-
 def _flat(body: list[ast.stmt], is_main: bool) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, with the block that runs in place of an `if __name__ == "__main__"`."""
+    """Yield the statements of a module, with the block that runs in place of an `if __name__ == "__main__"`.
+
+    Of a notebook, a line that is timed counts as the statement in it.
+    """
     for statement in body:
         match statement:
+            case ast.Expr(
+                ast.Call(
+                    func=ast.Attribute(attr="run_line_magic"), args=[ast.Constant("time"), ast.Constant(str() as line)]
+                )
+            ) if _parses(line):
+                yield from (ast.increment_lineno(node, statement.lineno - 1) for node in ast.parse(line).body)
             case ast.If(
                 test=ast.Compare(
                     left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
@@ -300,33 +236,46 @@ def _for_effect(statements: list[Statement], module: str) -> set[ast.stmt]:
 
 def _names_of_ours(statements: list[Statement]) -> set[str]:
     """Return the names that statements import from this package."""
-    ours = (entry for entry in statements if any(_is_ours(name) for name in imported_names([entry.node])))
-    return {name for entry in ours for name in entry.bound}
+    return {name for entry in statements for package, name in imports_in(entry.node) if package == PACKAGE}
 
 
-def _is_ours(module: str) -> bool:
-    """Return whether a module is one of this package."""
-    return module.partition(".")[0] == PACKAGE
-
-
-def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
+def _without_mere_calls(function: Function, statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
     """Return statements that change no module by a call of its functions, unless it sets something for all.
 
-    `torch.set_default_dtype(torch.float64)` does, `numpy.save("W.npy", W)` with a computed W does not.
+    `torch.set_default_dtype(torch.float64)` does, and so does `helper.setup(args.k)` with a number, but not
+    `numpy.save("W.npy", W)` with an array, nor what is called with the results of a sweep.
     """
     modules = {name for entry in statements if entry.is_import for name in entry.bound}
+    ours, sweeps, from_sweeps = _names_of_ours(statements), _sweeps(statements), set[str]()
     plain = {*modules, *dir(builtins)} | {
         name
         for entry in statements
         if entry.only_defines and isinstance(entry.node, ast.Assign)
         for name in entry.bound
     }
-    ours = _names_of_ours(statements)
+    plain |= {name for name, value in values_of(function).items() if _is_setting(value)}
+    for entry in statements:
+        if entry.node is running or entry in sweeps or entry.read & from_sweeps:
+            from_sweeps |= entry.bound
     return [
-        replace(entry, changed=entry.changed - (ours if entry.read <= plain else modules))
+        replace(entry, changed=entry.changed - (ours if entry.read <= plain - from_sweeps else modules))
         if isinstance(entry.node, ast.Expr)
         else entry
         for entry in statements
+    ]
+
+
+def _is_setting(value: Any) -> bool:
+    """Return whether a value is a number or a text, or has such by names, as the arguments of a script do."""
+    by_name = value if isinstance(value, dict) else getattr(value, "__dict__", None)
+    return isinstance(value, bool | int | float | str | None) or (bool(by_name) and is_plain(by_name))
+
+
+def _sweeps(statements: list[Statement]) -> list[Statement]:
+    """Return the statements that run sweeps."""
+    ours = _names_of_ours(statements)
+    return [
+        entry for entry in statements if any(root in ours and name in SWEEPS for root, name in called_in(entry.node))
     ]
 
 
@@ -354,8 +303,9 @@ def _text_around(function: Function) -> tuple[str, int | None]:
         return source_text(Path(path)), _line_of(module, Path(path))
     cells = getattr(module, "In", None)  # of IPython: the cells as they ran, the one that runs last
     if isinstance(cells, list):
-        *before, last = [cell for cell in map(str, cells) if _parses(cell)] or [""]
-        line = _line_of(module, None)
+        bodies = (_body_of_cell(str(cell)) for cell in cells)
+        *before, last = [cell for cell in bodies if _parses(cell)] or [""]
+        line = _line_of(module, None, is_timed=last != str(cells[-1]))
         return "\n".join([*before, last]), line and line + sum(cell.count("\n") + 1 for cell in before)
     # elsewhere, as in some consoles, the function alone has a source: it can use no names around it
     try:
@@ -374,15 +324,31 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _line_of(module: Any, path: Path | None) -> int | None:
+def _body_of_cell(text: str) -> str:
+    """Return the statements of a cell as IPython ran it: of one that is timed, profiled or silent what is below."""
+    match ast.parse(text).body if _parses(text) else []:
+        case [
+            ast.Expr(
+                ast.Call(
+                    func=ast.Attribute(attr="run_cell_magic"),
+                    args=[ast.Constant("capture" | "prun" | "time"), _, ast.Constant(str() as body)],
+                )
+            )
+        ]:
+            return body
+    return text
+
+
+def _line_of(module: Any, path: Path | None, *, is_timed: bool = False) -> int | None:
     """Return the line of a script or a notebook that runs now, None in another module or another thread.
 
-    path : the file of the script, None for a notebook.
+    path : the file of the script, None for a notebook. is_timed : whether the whole cell is timed, not a line of it.
     """
     frame = inspect.currentframe() if module.__name__ == MAIN else None
     while frame is not None:
-        is_here = frame.f_globals is vars(module) and frame.f_locals is frame.f_globals
-        if is_here and (path is None or Path(frame.f_code.co_filename).resolve() == path.resolve()):
+        is_here, file = frame.f_globals is vars(module) and frame.f_locals is frame.f_globals, frame.f_code.co_filename
+        is_line = path is None and file.startswith("<timed") and not is_timed
+        if is_here and not is_line and (path is None or Path(file).resolve() == path.resolve()):
             return frame.f_lineno
         frame = frame.f_back
     return None

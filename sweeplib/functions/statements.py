@@ -16,6 +16,8 @@ _INERT = (
     *(ast.JoinedStr, ast.Lambda, ast.List, ast.Name, ast.Set, ast.Tuple, ast.UnaryOp),
 )
 """The expressions that change nothing where they are evaluated."""
+_CHANGING = frozenset({"pop", "popitem", "popleft", "setdefault"})
+"""Methods of Python's containers that change them and may give something."""
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -66,14 +68,15 @@ def statements_of(body: Iterable[ast.stmt]) -> list[Statement]:
 
 
 def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
-    """Return statements that change, too, what their decorators and bases change, and what else a package has.
+    """Return statements that change, too, what their decorators, bases and instances change, and what a package has.
 
     `jax.config.update("jax_enable_x64", True)` changes what `import jax.numpy as jnp` and `from jax import grad` give.
     """
     of_packages: dict[str, set[str]] = {}
     in_functions: dict[str, set[str]] = {}
+    classes = {statement.node.name for statement in statements if isinstance(statement.node, ast.ClassDef)}
     for statement in statements:
-        for package, name in _imported(statement.node):
+        for package, name in imports_in(statement.node):
             of_packages.setdefault(package, set()).add(name)
         if isinstance(statement.node, _FUNCTION | ast.ClassDef):
             bases = _base_roots(statement.node) & in_functions.keys()
@@ -84,13 +87,14 @@ def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
     def changed(statement: Statement) -> frozenset[str]:
         """Return all names whose values a statement changes."""
         roots = _decorator_roots(statement.node) | (_base_roots(statement.node) & in_functions.keys())
-        names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots))
+        made = {root for root, _ in called_in(statement.node)} & classes
+        names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots | made))
         return names.union(*(shared for shared in of_packages.values() if names & shared))
 
     return [replace(statement, changed=changed(statement)) for statement in statements]
 
 
-def _imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
+def imports_in(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """Yield the package of each import of a statement, and the name that it has here."""
     match node:
         case ast.Import(names=entries):
@@ -155,7 +159,7 @@ def read_later(names: Iterable[str], statements: list[Statement]) -> set[str]:
 
 
 def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
-    """Return the names of which a node sets or deletes a part, or calls a method whose result it drops.
+    """Return the names of which a node sets or deletes a part, or calls a method that changes them or gives nothing.
 
     inside : whether functions in it count, which run later.
     """
@@ -165,6 +169,8 @@ def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
                 names |= _root(item)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                names |= _root(method)
+            case ast.Call(func=ast.Attribute(attr=called) as method) if called in _CHANGING:
                 names |= _root(method)
             case ast.AugAssign(target=ast.Name(id=name)):
                 names.add(name)
@@ -199,8 +205,8 @@ def _statement(node: ast.stmt) -> Statement:
         scope, is_later = inner.pop()
         for symbol in scope.get_symbols():
             if symbol.is_global():
-                if symbol.is_referenced():
-                    (later if is_later else read).add(symbol.get_name())
+                # for Python's table `n += 1` assigns alone
+                (later if is_later else read).add(symbol.get_name())
                 if symbol.is_assigned():
                     bound.add(symbol.get_name())
         inner += [(child, is_later or _is_function(child)) for child in scope.get_children()]

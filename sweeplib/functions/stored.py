@@ -8,15 +8,18 @@ from __future__ import annotations
 import ast
 import io
 import pickle
+import sys
 from collections.abc import Mapping
-from operator import attrgetter
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.errors import InputError
-from sweeplib.functions.values import content_digest
+from sweeplib.functions.values import Content, content_of, root_of
 
 DIGITS = 32
 """The length of a digest, which stands before the content of a file."""
@@ -37,67 +40,90 @@ class Stored(NamedTuple):
     file: tuple[str, bytes] | None = None
 
 
-def stored(value: Any, module: str) -> Stored | None:
-    """Return a value of a module for other processes; None if it has code or is of this process alone, as a lock is."""
-    if _is_plain(value) and len(text := repr(value)) <= LONGEST:
+def stored(name: str, value: Any, module: str) -> Stored | None:
+    """Return a value of a module for other processes; None if it has code or is of this process alone, as a lock is.
+
+    name : what it is called there: two values with one content are two.
+    """
+    if is_plain(value) and len(text := repr(value)) <= LONGEST:
         try:
             ast.literal_eval(text)  # refuses infinity and NaN, of which there are no numerals
         except ValueError:
             pass
         else:
             return Stored(text)
-    content = content_digest(value, module)
+    content = content_of(value, module)
     if content is None:
         return None
     file = io.BytesIO()
-    pickler = _Pickler(file, module)
+    pickler = _Pickler(file, module, content)
     try:
         pickler.dump(value)
     except Exception:  # of any method of a value that is looked into
         return None
     sealed = digest(file.getvalue()).encode() + file.getvalue()
-    return Stored(f"_load_stored(globals(), {content!r})", frozenset(pickler.classes), (f"{content}.pickle", sealed))
+    arguments = "globals()", repr(name), repr(content.digest), *sorted(pickler.classes)
+    file_name = f"{content.digest}.pickle"
+    return Stored(f"_load_stored({', '.join(arguments)})", frozenset(pickler.classes), (file_name, sealed))
 
 
-def load_stored(names: Mapping[str, Any], content: str) -> Any:
+def load_stored(names: dict[str, Any], name: str, content: str, *classes: type) -> Any:
     """Return a value from the file beside the one that calls. InputError for a file that is not there, or damaged.
 
-    names : those of the file that calls, whose classes the value may need. content : its digest.
+    names : those of the file that calls. name : that of the value, which is loaded once. content : its digest.
+    classes : those of the file that the value needs, which stand there so that they are defined before.
     Files in folders of results call it: its name and its place stay.
     """
-    path = Path(names["__file__"]).with_name(f"{content}.pickle")
-    expected = "the file that was written when the sweep began: run the script or the notebook again"
-    try:
-        sealed = file_bytes(path)
-    except OSError:
-        raise InputError("a value of a function is not there", file=path, expected=expected) from None
-    if digest(sealed[DIGITS:]).encode() != sealed[:DIGITS]:
-        raise InputError("a value of a function is damaged", file=path, expected=expected)
-    return _Unpickler(io.BytesIO(sealed[DIGITS:]), names).load()
+    values = names.setdefault("_stored_values", {})
+    if name not in values:
+        path = Path(names["__file__"]).with_name(f"{content}.pickle")
+        expected = "the file that was written when the sweep began: run the script or the notebook again"
+        try:
+            sealed = file_bytes(path)
+        except OSError:
+            raise InputError("a value of a function is not there", file=path, expected=expected) from None
+        if digest(sealed[DIGITS:]).encode() != sealed[:DIGITS]:
+            raise InputError("a value of a function is damaged", file=path, expected=expected)
+        values[name] = _Unpickler(io.BytesIO(sealed[DIGITS:]), names).load()
+    return values[name]
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Return whether a value is made of numbers, texts, None, lists, tuples and dicts alone."""
     if type(value) is dict:
-        return all(map(_is_plain, [*value, *value.values()]))
+        return all(map(is_plain, [*value, *value.values()]))
     if type(value) in (list, tuple):
-        return len(value) <= LONGEST and all(map(_is_plain, value))
+        return len(value) <= LONGEST and all(map(is_plain, value))
     return value is None or type(value) in (bool, int, float, complex, str)
 
 
 class _Pickler(pickle.Pickler):
     """Pickles a value with the classes of a module by their names: another process has them in another module."""
 
-    def __init__(self, file: io.BytesIO, module: str) -> None:
+    def __init__(self, file: io.BytesIO, module: str, content: Content) -> None:
         super().__init__(file)
-        self.classes, self._module = set[str](), module
+        self.classes, self._module, self._views = set[str](), module, content.views
 
     def persistent_id(self, value: Any) -> str | None:
         """Return the name of a class of the module; None for anything else."""
         if not isinstance(value, type) or value.__module__ != self._module:
             return None
+        if _at(value.__qualname__, vars(sys.modules[self._module])) is not value:
+            raise pickle.PicklingError(f"{value.__qualname__} is another class now")
         self.classes.add(value.__qualname__.partition(".")[0])
         return value.__qualname__
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how an array is made that has numbers of another one: as a view, as it is here."""
+        if id(value) not in self._views or value is (root := root_of(value)) or value.dtype.hasobject:
+            return NotImplemented
+        offset = value.ctypes.data - root.ctypes.data
+        return _view, (root, value.shape, value.dtype, offset, value.strides)
+
+
+def _view(root: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]) -> Any:
+    """Return an array in the memory of another one."""
+    return np.ndarray(shape, dtype, root if root.flags.c_contiguous else root.T, offset, strides)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -109,5 +135,10 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, name: str) -> Any:
         """Return the class of a name."""
-        root, _, rest = name.partition(".")
-        return attrgetter(rest)(self._names[root]) if rest else self._names[root]
+        return _at(name, self._names)
+
+
+def _at(name: str, names: Mapping[str, Any]) -> Any:
+    """Return what a dotted name means among some names; None if nothing has it."""
+    root, *others = name.split(".")
+    return reduce(lambda value, entry: getattr(value, entry, None), others, names.get(root))

@@ -24,7 +24,8 @@ from sweeplib.engine.storage.dataset.coordinates import (
 )
 from sweeplib.networks.clock import TOTALS, Clock
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
+from sweeplib.networks.problem import DATA, STARTS, Part, Problem, meaningful, target
+from sweeplib.networks.problem.parts import OF_PROBLEM
 from sweeplib.networks.simulation.labels import label
 from sweeplib.networks.views import QUANTILES
 
@@ -81,13 +82,9 @@ def _parts(sweep: Design, problem: Problem) -> list[Part]:
         return set(sweep.grid.values_of(field)) if field in sweep.grid.names else {getattr(problem, field)}
 
     starts = named("start") - {None} or {"gaussian", "sphere"}  # one of these is the default
-    parts: list[Part] = [*map(DATA.__getitem__, named("data")), *map(LOSSES.__getitem__, named("loss"))]
-    parts += [
-        *map(UPDATES.__getitem__, named("update")),
-        *map(STARTS.__getitem__, starts),
-        *map(target, named("target")),
-    ]
-    parts += map(TASKS.__getitem__, named("tasks"))
+    by_name = {"data": DATA, **OF_PROBLEM}.items()
+    parts: list[Part] = [registry[name] for kind, registry in by_name for name in named(kind)]
+    parts += [*map(STARTS.__getitem__, starts), *map(target, named("target"))]
     return [*parts, *(OBSERVABLES[name] for name in sweep.recording.measured)]
 
 

@@ -162,17 +162,17 @@ class OverlapView(View):
     @cached_property
     def Q(self) -> Array:
         """The overlaps of students (n, p, p)."""
-        return _evaluated(self._Q)
+        return evaluated(self._Q)
 
     @cached_property
     def M(self) -> Array:
         """The overlaps of students and teachers (n, p, k)."""
-        return _evaluated(self._M)
+        return evaluated(self._M)
 
     @cached_property
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
-        return np.einsum("nii->ni", self.Q) if self._q is None else _evaluated(self._q)
+        return np.einsum("nii->ni", self.Q) if self._q is None else evaluated(self._q)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -230,12 +230,12 @@ class TrainingView(OverlapView):
     @cached_property
     def training_risk(self) -> Array:
         """The training risks (n,)."""
-        return _evaluated(self._risk)
+        return evaluated(self._risk)
 
     @cached_property
     def gradient_variance(self) -> Array:
         """The variances of the gradients of samples (n,)."""
-        return _evaluated(self._variance)
+        return evaluated(self._variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,16 +285,15 @@ class TwoTimeView(OverlapView):
     R (n, T, p, p) : responses of the students now to a force on them at an instant, likewise.
     training_risk (n,) : the mean loss over the data set, with its label noise.
     batches : function that returns the views of the batches of samples of which these are means.
-    Other arguments are those of `OverlapView`.
     """
 
     dims = (*OverlapView.dims, "instant")
 
     def __init__(
-        self, *overlaps: Any, C: Lazy, R: Lazy, training_risk: Array,
-        batches: Callable[[], Sequence["TwoTimeView"]] | None = None, **more: Any,
+        self, overlaps: OverlapView, C: Lazy, R: Lazy, training_risk: Array,
+        batches: Callable[[], Sequence["TwoTimeView"]] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(*overlaps, **more)
+        vars(self).update(vars(overlaps))
         self._C, self._R, self.training_risk, self._batches = C, R, training_risk, batches
 
     def batches(self) -> Sequence["TwoTimeView"]:
@@ -304,18 +303,18 @@ class TwoTimeView(OverlapView):
     @cached_property
     def C(self) -> Array:
         """The correlations of the students now with those at T instants (n, T, p, p)."""
-        return _evaluated(self._C)
+        return evaluated(self._C)
 
     @cached_property
     def R(self) -> Array:
         """The responses of the students now to forces at T instants (n, T, p, p)."""
-        return _evaluated(self._R)
+        return evaluated(self._R)
 
 
 VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoTimeView) for dim in view.dims))
 """The dimensions of the views above; an axis of a sweep cannot have one of these names."""
 
 
-def _evaluated(lazy: Any) -> Array:
+def evaluated(lazy: Any) -> Array:
     """The array that a `Lazy` is, or returns."""
     return lazy() if callable(lazy) else lazy

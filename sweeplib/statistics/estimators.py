@@ -96,7 +96,9 @@ class RestrictedMean:
         most = _gamma_quantile(1.0 - tail, mean + share, variance + share**2).clip(max=1.0)
         least = _gamma_quantile(tail, mean, variance)
         low = xr.where(has_few_exits, self.horizon * (1.0 - most), lowest)
-        return Estimate(values.mean("seed"), low, xr.where(has_few_exits, self.horizon * (1.0 - least), highest))
+        high = xr.where(has_few_exits, self.horizon * (1.0 - least), highest)
+        # no mean of such values is outside
+        return Estimate(values.mean("seed"), low.clip(min=0.0), high.clip(max=self.horizon))
 
     def title(self, quantity: str) -> str:
         """Return the name of the mean."""

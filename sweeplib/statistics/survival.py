@@ -16,8 +16,6 @@ AT_ONCE = 2**20
 """Runs that are in memory at a time."""
 HALF = 0.5 * (1.0 + 1e-12)
 """A product of fractions that is ½ may be rounded to more."""
-FEWEST_SEEN = 6
-"""The number of runs that a mean needs until its horizon, where more were stopped before."""
 
 
 class PassageSamples(NamedTuple):
@@ -53,8 +51,7 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
     `survival_curve`, and where no run is left by the probability that none of as many is. The upper end is infinite
     where the band stays above ½; both ends are NaN of so few runs that all may be on one side of the median: five or
-    fewer at .95. The lower end is at most the time until which more were seen, as the band says nothing of runs that
-    ended since the last exit.
+    fewer at .95.
     """
     statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
     return statistics[0], statistics[1], statistics[2]
@@ -67,15 +64,12 @@ def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     curve, least, most = _curves(sample, confidence)
     # where no run is left the log-log band is undefined: at a fraction u, none of n is with the probability (1 − u)^n
     most = np.where(curve > 0.0, most, 1.0 - tail ** (1.0 / _number_at_zero(sample))[:, None])
-    least = np.where(curve > 0.0, least, 0.0)
     below = [used & _last_of_equal(sample) & (band <= HALF) for band in (curve, least, most)]
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
     median, low, high = (np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True))
     high = np.where(used.any(1) & np.isnan(high), np.inf, high)
     # none of so few runs, or more, exits before the median with at most the probability of the tail
-    fewest, number = int(np.ceil(-np.log2(tail))), used.sum(1)
-    enough = number >= fewest
-    low = np.minimum(low, np.take_along_axis(ends, np.maximum(number - fewest, 0)[:, None], 1)[:, 0])
+    enough = used.sum(1) >= int(np.ceil(-np.log2(tail)))
     return median, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
@@ -94,14 +88,28 @@ def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
 
 
 def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Array]:
-    """Return the Kaplan-Meier curves after each run (cells, n), and the ends of their log-log bands, NaN at 1 and 0."""
+    """Return the Kaplan-Meier curves after each run (cells, n), and the ends of their bands, the upper NaN at 1 and 0.
+
+    By logarithms of logarithms; the lower end is at most what those that are left may come to.
+    """
     _, exits, _, at_risk = sample
     with np.errstate(divide="ignore", invalid="ignore"):
         curve: Array = np.cumprod(1.0 - exits / at_risk, axis=1, dtype=np.float64)
         errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
         width = np.exp(scipy.special.ndtri((1.0 + confidence) / 2.0) * errors)
         inside = np.where(curve < 1.0, curve, np.nan)
-        return curve, inside**width, inside ** (1.0 / width)
+        # the band says nothing of runs that ended since the last exit
+        low = np.fmin(inside**width, curve * staying(at_risk - 1.0, confidence))
+        return curve, low, inside ** (1.0 / width)
+
+
+def staying(runs: Any, confidence: float) -> Any:
+    """Return the least probability to stay of runs of which all that are left do: then that is as rare as the tail.
+
+    runs : their number, in any array; without one the probability is 0.
+    """
+    tail = (1.0 - confidence) / 2.0
+    return tail ** (1.0 / np.maximum(runs, 1e-9))
 
 
 def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
@@ -166,25 +174,25 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array, Array]:
     return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan), at_end
 
 
-def horizons(exit_: Array, end: Array, used: NDArray[np.bool_]) -> Array:
-    """Return the times to which means of min(first passage, horizon) are restricted, of cells with n runs (..., n).
+def least_means(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float) -> Array:
+    """Return what means of min(first passage, last observed time) are at least, of cells with n runs (..., n).
 
-    They are the last times at which a run was observed, but at most the first end of a run after which fewer are left
-    than FEWEST_SEEN and than were stopped: after the last exit the curve has no variance, however few are seen. inf
-    where all runs exited, NaN of no run.
+    It is the area under the curve of which those that are left may come to least (`staying`): after the last exit the
+    curve has no variance, however few are seen. inf where no run was stopped before the last time.
     """
-    return _in_parts(lambda *cells: _horizons(PassageSamples.of(*cells))[None], exit_, end, used)[0]
+    return _in_parts(lambda *cells: _least_means(PassageSamples.of(*cells), confidence)[None], exit_, end, used)[0]
 
 
-def _horizons(sample: PassageSamples) -> Array:
-    """Return the times (cells,) to which means of samples are restricted."""
+def _least_means(sample: PassageSamples, confidence: float) -> Array:
+    """Return what means (cells,) of samples are at least."""
     times, exits, used, at_risk = sample
-    stopped, finite = used & ~exits & np.isfinite(times), used & np.isfinite(times)
-    few_left = stopped & (at_risk - 1 < np.minimum(FEWEST_SEEN, stopped.cumsum(1)))
-    latest = np.where(few_left, times, np.inf).min(1, initial=np.inf)
-    latest = np.minimum(latest, np.where(finite, times, -np.inf).max(1, initial=-np.inf))
-    all_exited = used.any(1) & ~(used & ~exits).any(1)
-    return np.where(all_exited, np.inf, np.where(np.isfinite(latest), latest, np.nan))
+    times = np.where(used, times, 0.0)
+    latest = times.max(1, initial=0.0, where=np.isfinite(times))[:, None]
+    before = np.cumprod(1.0 - exits / at_risk, axis=1)
+    before = np.append(np.ones_like(latest), before[:, :-1], axis=1) * staying(at_risk, confidence)
+    lengths = np.diff(np.minimum(times, latest), axis=1, prepend=0.0)
+    was_stopped = (used & ~exits & (times < latest)).any(1)
+    return np.where(was_stopped, np.sum(before * lengths, axis=1, where=used), np.inf)
 
 
 def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:

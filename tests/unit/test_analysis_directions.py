@@ -36,10 +36,11 @@ def test_the_cosine_is_that_of_a_projection_of_the_weights():
     np.testing.assert_allclose(cosines(W, W_star), expected, rtol=1e-12)
 
 
-def test_short_rows_have_directions_too():
+@pytest.mark.parametrize("lengths", [(1e7, 1.0, 1e-6), (240.0, 1.0, 0.0045), (15.9, 1.0, 0.063)])
+def test_short_rows_have_directions_too(lengths: tuple[float, ...]):
     rng = np.random.default_rng(2)
     W, W_star = rng.standard_normal((3, 12)), rng.standard_normal((2, 12))
-    short = np.array([[1e7], [1.0], [1e-6]]) * W
+    short = np.array(lengths)[:, None] * W
     np.testing.assert_allclose(cosines(short, W_star), cosines(W, W_star), rtol=1e-9)
 
 

@@ -126,7 +126,10 @@ def test_noise_corrected_law_of_one_unit_is_that_of_a_gaussian_overlap():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of scipy: the band is undefined where the curve is 1 or 0
 @pytest.mark.parametrize("seed", range(10))
 def test_survival_curve_is_that_of_scipy(seed):
-    """Also with equal times. Runs that never exit count as seen until the last time of the others."""
+    """Also with equal times. Runs that never exit count as seen until the last time of the others.
+
+    The low end is at most what all that are left come to with a probability of .05.
+    """
     numbers = np.random.default_rng(seed)
     exits, ends = numbers.exponential(size=numbers.integers(1, 20)), numbers.exponential(size=numbers.integers(1, 20))
     if seed % 2:
@@ -135,5 +138,7 @@ def test_survival_curve_is_that_of_scipy(seed):
     last = max(exits.max(), ends[1:].max(initial=0.0))
     law = ecdf(CensoredData(uncensored=exits, right=np.minimum(ends, last))).sf
     band = law.confidence_interval(0.9, method="log-log")
-    wanted = law.quantiles, law.probabilities, band.low.probabilities, band.high.probabilities
+    left = (np.append(exits, np.minimum(ends, last)) > law.quantiles[:, None]).sum(1)
+    low = np.fmin(band.low.probabilities, np.where(left > 0, law.probabilities * 0.05 ** (1 / np.maximum(left, 1)), 0))
+    wanted = law.quantiles, law.probabilities, low, band.high.probabilities
     np.testing.assert_allclose(survival_curve(exits, ends, 0.9), wanted, rtol=1e-12, atol=1e-14)

@@ -162,6 +162,17 @@ def test_numbers_of_one_point_that_differ_are_named_by_its_parameters(
         sweeplib.combine(ds.assign(risk=unit * ds.risk), changed)
 
 
+def test_runs_that_diverge_hide_no_difference_of_others(ds: xr.Dataset) -> None:
+    """Their risks may be 1e268, of which all differences of other cases were a small part."""
+    at = (ds.seed == 1) & (ds.status == Status.ok)
+    diverged = with_outcome(ds.assign(risk=ds.risk.where(~at, 1e268)), "diverged", at)
+    other = diverged.assign(risk=diverged.risk * (1 + 1e-3 * (ds.seed == 2))).assign_attrs(processors="B (numba 1)")
+    with pytest.raises(InputError, match=r"^risk: other numbers of one case at .*seed=2"):
+        sweeplib.combine(diverged, other)
+    nearly = diverged.assign(risk=diverged.risk + 1e-13 * ds.risk.max("time")).assign_attrs(other.attrs)
+    assert sweeplib.combine(diverged, nearly).risk.identical(diverged.risk)
+
+
 def test_statuses_are_known_without_attributes(ds: xr.Dataset) -> None:
     """As after arithmetic of xarray; what else the attributes said is asked for in a line."""
     bare = ds.drop_attrs()

@@ -174,13 +174,12 @@ def test_overrides(tmp_path: Path) -> None:
         "seeds=2",
         "dynamics.ode.rtol=1e-5",
         "problem.p0=3",
-        "problem.p0=4",
     )
     assert sweep.grid.axes[0].values == (300,)
     assert sweep.seeds == (0, 1)
     assert list(sweep.runs) == ["sgd", "ode"]
     assert sweep.runs["ode"].options["rtol"] == 1e-5
-    assert sweep.grid.fixed["p0"] == 4
+    assert sweep.grid.fixed["p0"] == 3
 
 
 def test_overrides_are_in_the_complete_config(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import sweeplib
 from sweeplib import InputError
 from sweeplib.engine.code import sources
 from sweeplib.functions.function import Function, Source, registered
-from sweeplib.functions.source import code_of, refuse_other_module, refuse_other_values, source_of
+from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -70,6 +71,11 @@ def own_of(text: str) -> Callable[..., Any]:
         ("from math import *", "sqrt(4.0)"),
         ("import os.path\nimport os", "len(os.path.join('a', 'b'))"),
         ("n = [1]\nn += [2]", "len(n)"),
+        ("n = 0\ndef count():\n    global n\n    n += 1", "count() or 2"),
+        ("class A:\n    made = []\n    def __init__(self):\n        A.made.append(self)\na = A()", "len(A.made)"),
+        ("class A:\n    n = 2\n    def of(self):\n        return self.n\na = A()\nof = a.of\na.n = 5", "of()"),
+        ("class A:\n    n = 1\na = A()\nclass A:\n    n = 2", "a.n + 3 * A.n"),
+        ("import math, functools\nlaw = functools.partial(math.pow, float('3'))", "law(2)"),
         ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
         ("table = {'a': 1}\ndel table['a']", "len(table)"),
@@ -126,10 +132,116 @@ def test_a_value_that_the_source_does_not_give_is_refused(
     source = source_of(function)
     written = imported(source)
     if written() == function():
-        refuse_other_values(function, written, source.given)
+        refuse_other_values(function, written, source.compared)
     else:
         with pytest.raises(InputError, match=f"^{name} has another value here"):
-            refuse_other_values(function, written, source.given)
+            refuse_other_values(function, written, source.compared)
+
+
+SHARED = """
+import threading
+import numpy as np
+class Model:
+    T = 0.0
+class Holder:
+    def __init__(self, model):
+        self.model = model
+class Locked(Holder):
+    lock = property(lambda self: threading.Lock())
+class Solver:
+    def __init__(self):
+        self.u = np.zeros(4)
+        self.inner = self.u[1:-1]
+model = Model()
+holder = Holder(model)
+locked = [Locked(model), threading.Lock()]
+other = [0.0]
+by_list = Holder(other)
+solver = Solver()
+data = np.ones((2, int("3")))
+row, column = data[0], data[:, 1]
+first, second = np.ones(2), np.ones(2)
+def put(model, x):
+    model.T = x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "result"),
+    [
+        ("model.T = x", "holder.model.T"),
+        ("put(model, x)", "holder.model.T"),
+        ("model.T = x", "locked[0].model.T"),
+        ("other[0] = x", "by_list.model[0]"),
+        ("solver.inner[:] = x", "solver.u.sum()"),
+        ("data[:] = x", "row.sum() + column.sum()"),
+        ("row[:] = x", "column.sum()"),
+        ("first[:] = x", "second.sum()"),
+    ],
+)
+def test_values_with_parts_in_common_have_them_in_common_elsewhere(
+    line: str, result: str, imported: Callable[[str | Source], Function]
+) -> None:
+    """What a function changes by one name it reads by another."""
+    function = imported(f"{HEAD}{SHARED}{OWN.replace('return {}', f'{line}; return {result}')}")
+    function(x=2.0)
+    assert imported(source_of(function))(x=3.0) == function(x=3.0) != function(x=4.0) or "second" in result
+
+
+CALLED = """
+from collections import defaultdict
+import pandas as pd
+import xarray as xr
+table = {}
+counts = defaultdict(int)
+calls = 0
+days = pd.Series(pd.date_range("2020", periods=2))
+curve = xr.DataArray([1.0, 2.0], dims="x", coords={"x": [0.0, 1.0]})
+"""
+LINES = (
+    "if x not in table: table[x] = x",
+    "table.setdefault(x, x)",
+    "counts[x] += 1",
+    "global calls; calls += 1",
+    "days.diff().max()",
+    "curve.interp(x=0.5)",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_call_before_a_sweep_does_not_change_the_code(
+    line: str, imported: Callable[[str | Source], Function]
+) -> None:
+    """What a call leaves in a cache, or pandas and xarray in their values, is no reason to compute cases again."""
+    function = imported(f"{HEAD}{CALLED}{OWN.replace('return {}', f'{line}; return 1.0')}")
+    before = source_of(function)
+    function(x=7.0)
+    after = source_of(function)
+    assert after.text == before.text
+    refuse_other_values(function, imported(after), after.compared)
+
+
+def test_what_others_set_in_a_cache_counts(imported: Callable[[str | Source], Function]) -> None:
+    lines = "counts = {'calls': 0, 'scale': 1.0}\ndef tune():\n    counts['scale'] = 3.0\ntune()\n"
+    body = "counts['calls'] += 1; return counts['scale']"
+    function = imported(f"{HEAD}{lines}{OWN.replace('return {}', body)}")
+    assert imported(source_of(function))() == function() == 3.0
+
+
+@pytest.mark.parametrize("argument", ["k", "args.k", "args.words['k']", "float(k)"])
+def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
+    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[str | Source], Function]
+) -> None:
+    """With a number or a text; a call with the results of a sweep shows them."""
+    (tmp_path / "own_settings.py").write_text("K = 1\ndef setup(k):\n    global K\n    K = k\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = (
+        "import types, sweeplib, own_settings\nk = len('abcd')\nargs = types.SimpleNamespace(k=k, words={'k': k})\n"
+        f"own_settings.setup({argument})\nshown = 3.0 or sweeplib.sweep()\nown_settings.setup(shown)\n"
+    )
+    source = source_of(imported(f"{HEAD}{before}{OWN.format('own_settings.K')}"))
+    assert f"own_settings.setup({argument})" in source.text and "shown" not in source.text
+    assert imported(source)() == 4
 
 
 OF_LIBRARIES = """
@@ -177,25 +289,34 @@ def test_values_that_the_source_gives_are_taken(imported: Callable[[str], Functi
     for call in CALLS:
         eval(call, vars(sys.modules[function.module]))
     source = source_of(function)
-    refuse_other_values(function, imported(source), source.given)
+    refuse_other_values(function, imported(source), source.compared)
 
 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
         ("module.N = 5", "N has another value here than the file of own gives it; got 5; expected a parameter of own"),
+        ("module.M = 5", "M has another value here"),
+        ("module.rule = lambda: 1", "rule has another value here"),
+        ("module.Law.k = 5", "Law has another value here"),
+        ("module.own(x=1.0)", None),
         ("module.TABLE['a'] = 5", "TABLE has another value here"),
         ("module.CACHE['b'] = module.LEVEL = module.UNUSED = 7", None),
         ("path.write_text(path.read_text() + '# edited')", "own_module.py: changed since it was imported"),
+        ("path.with_name('own_beside.py').write_text('B = 2')", "own_beside.py: changed since it was imported"),
     ],
 )
 def test_a_module_that_is_another_in_other_processes_is_refused(
     edit: str, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
-    before = "N = 1\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+    before = (
+        "from functools import cache\nfrom own_beside import B\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+        "@cache\ndef rule():\n    return CACHE.setdefault('c', 2)\nclass Law:\n    k = 2\n"
+    )
     path = tmp_path / "own_module.py"
-    body = "CACHE[x] = x\n    return N + TABLE['a'] + LEVEL"
+    (tmp_path / "own_beside.py").write_text("B = 1\n")
+    body = "CACHE[x] = x\n    return B + N + M + rule() + Law.k + TABLE['a'] + LEVEL"
     path.write_text(f"{HEAD}{before}{OWN.replace('return {}', body)}", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("own_module")
@@ -203,9 +324,10 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
         refuse_other_module(module.own)
         exec(edit, {"module": module, "path": path})
         with pytest.raises(InputError, match=says) if says else nullcontext():
+            refuse_edits(module.own)
             refuse_other_module(module.own)
     finally:
-        del sys.modules["own_module"]
+        del sys.modules["own_module"], sys.modules["own_beside"]
 
 
 def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(imported: Callable[[str], Function]) -> None:
@@ -360,7 +482,7 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
         source, fresh = source_of(function), own_of(module(text))
         written = imported(source)
         try:
-            refuse_other_values(function, written, source.given)
+            refuse_other_values(function, written, source.compared)
         except InputError:
             continue
         # what changes at each call, as a count of calls does, is no result of a function
@@ -461,6 +583,23 @@ def test_a_module_of_a_package_that_runs_as_a_script_is_swept(tmp_path: Path) ->
     command = [sys.executable, "-m", "pkg.mod"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "114.0 114.0 118.0\n", done.stderr
+
+
+def test_a_cell_that_is_timed_counts_as_the_statements_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A definition in it replaces one before."""
+    bodies = "def helper():\n    return 1", OWN.format("helper() + n"), "def helper():\n    return 5", "n = int('2')"
+    magics = "run_cell_magic('time', '', {!r})", "run_line_magic('time', {!r})"
+    cells = [
+        *bodies[:2],
+        *(f"get_ipython().{magic.format(body)}" for magic, body in zip(magics, bodies[2:], strict=True)),
+    ]
+    module = ModuleType("cells")
+    vars(module)["In"] = ["", HEAD, *cells, ""]
+    monkeypatch.setitem(sys.modules, "cells", module)
+    for text in (HEAD, *bodies):
+        exec(text, vars(module))
+    source = source_of(registered("own"))
+    assert own_of(source.text)() == 7 and "get_ipython" not in source.text
 
 
 NOTEBOOK = """

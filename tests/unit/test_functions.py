@@ -389,11 +389,10 @@ def test_what_is_no_function_is_refused(function: Any, says: str) -> None:
     [
         (Law, Law.normal, r"values of x are members of an Enum; got 'Law'; expected Literal\['normal', 'signs'\]"),
         (np.ndarray, 1, "no config can have values of x; got .*ndarray"),
-        (
-            date,
-            date(2026, 1, 1),
-            r"no config can have the default of x; got datetime.date\(2026, 1, 1\); expected a number",
-        ),
+        (Law | None, None, "values of x are members of an Enum; got 'Law'"),
+        (date, date(2026, 1, 1), "no config can have values of x; got 'date'; expected a type such as float"),
+        (list[complex], [], "no config can have values of x; got 'complex'"),
+        (Callable[[int], int], abs, "no config can have values of x; got 'Callable'"),
         (Any, np.zeros(2), "no config can have the default of x; got array"),
     ],
 )
@@ -408,6 +407,19 @@ def test_a_parameter_that_no_config_can_name_is_refused(
 
 def top_level(x: Any = 1.0) -> float:
     return float(x)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "stored"),
+    [(float, 2, "2.0"), (float | None, 2, "2.0"), (bool, 1, "True"), (int, 3.0, "3"), (Any, 2, "2"), (None, 2, "2")],
+)
+def test_a_default_is_what_a_config_gives(
+    kind: Any, default: Any, stored: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One point has one identity, and one stream of random numbers."""
+    monkeypatch.setattr(top_level, "__annotations__", {"x": kind} if kind else {})
+    monkeypatch.setattr(top_level, "__defaults__", (default,))
+    assert repr(simulator(y="1")(top_level).arguments["x"].default) == stored
 
 
 def test_none_is_a_default_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -826,6 +838,8 @@ def test_a_program_is_a_simulator(output: str, tmp_path: Path) -> None:
         '{"m": 3}',
         'words\n{\n  "m": 3,\n  "k": {"m": 1}\n}\n{"done": true}\nend',
         '{"m": 2}\n{"m": 3}\n',
+        '{"m": 2}\n \t{"m": 3}\n {"m"',
+        '{\n  "all": [\n    {"m": 1}\n  ],\n  "m": 3\n}',
         "m: 2\nm = 3",
         "k,m\n1,3",
     ],
@@ -937,6 +951,9 @@ def test_a_parameter_may_have_the_name_of_what_gathers_parameters(tmp_path: Path
         ),
         ({"config": {"name": "x"}}, "config.name: not a key of `config` here"),
         ({"config": {"simulator": "x.py"}}, "expected the argument `function` of the call"),
+        ({"config": {"folder": "x"}}, "config.folder: not a key of `config` here; .* the argument `results`"),
+        ({"config": [1]}, r"config: not a section; got \[1\]; expected keys with their values"),
+        ({"config": {"grid": [1]}}, "config.grid: not a section"),
         ({"name": "../up"}, r"name: not a name of a sweep; got '\.\./up'; expected letters"),
     ],
 )

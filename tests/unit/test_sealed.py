@@ -6,8 +6,6 @@ import numba
 import numpy as np
 import pytest
 
-from sweeplib.networks.dynamics.particle_rules import particle_rule
-from sweeplib.networks.kernels.overlap_flow import rule
 from sweeplib.networks.numerics.compiled import pointer, specialised
 from sweeplib.networks.numerics.integrators.dop853 import Equations
 from sweeplib.networks.numerics.packed_arguments import PACKED, packed, unpacker
@@ -87,8 +85,18 @@ def test_code_for_another_class_with_the_same_fields_is_another():
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("known", [rule, particle_rule])
-def test_equations_of_another_type_are_refused(known):
+def test_a_value_of_another_type_is_refused():
     """Compiled code would take one field for another."""
     with pytest.raises(TypeError, match="expected a value of the type"):
-        Equations(known(), Other(1.0, np.ones(1)), Other(1.0, np.ones(1)))
+        packed(Other(1.0, np.ones(1)), numba.typeof(Same(1.0, np.ones(1))))
+
+
+def slope(i, state, systems, work, out):
+    out[0] = systems.factor * state[0]
+
+
+@pytest.mark.rest
+def test_equations_of_one_type_have_the_same_code():
+    first, second = (Equations(slope, Other(factor, np.ones(1)), work=np.ones(1)) for factor in (1.0, 2.0))
+    assert first.calls.slope_of is second.calls.slope_of
+    assert Equations(slope, Same(1.0, np.ones(1)), work=np.ones(1)).calls.slope_of is not first.calls.slope_of

@@ -112,11 +112,11 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     exact : whether cases with a result in both must have the same bits. InputError if they differ.
     """
     first, other = at_common_labels([first, other])
-    best, second = _rank(first), _rank(other)
+    best, second, ok = _rank(first), _rank(other), with_status(first, "ok")
     merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):
         of_first, of_other = (_values(ds, name, first, other) for ds in (first, other))
-        _refuse_differences(name, of_first, of_other, (best == RESULT) & (second == RESULT), exact=exact)
+        _refuse_differences(name, of_first, of_other, (best == RESULT) & (second == RESULT), ok, exact=exact)
         chosen = of_first.where(best >= second, of_other).transpose(*of_first.dims).astype(of_first.dtype)
         merged[name] = chosen.assign_attrs(of_first.attrs)
     coords = {name: _coordinate(str(name), first, other) for name in first.coords if name not in first.indexes}
@@ -147,19 +147,23 @@ def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> 
 
 
 def _refuse_differences(
-    name: str, first: xr.DataArray, second: xr.DataArray, mask: xr.DataArray, *, exact: bool
+    name: str, first: xr.DataArray, second: xr.DataArray, mask: xr.DataArray, regular: Any, *, exact: bool
 ) -> None:
     """Raise InputError, with the labels of the first such case, if a case of the `mask` has other numbers in `second`.
 
-    name : of the variable. exact : whether all bits must be the same, as on one type of processor.
+    name : of the variable. regular : where runs did not diverge, as numbers of those may be arbitrarily large.
+    exact : whether all bits must be the same, as on one type of processor.
     """
     if first.dtype.kind != "f":
         same = first == second
     else:
-        # what cancels is known to a part of the largest number
-        largest = float(np.max(abs(first.values), initial=0.0, where=np.isfinite(first.values)))
+        # what cancels is known to a part of the largest number of its case, or of other seeds
+        largest = abs(first).where(np.isfinite(first)).max([dim for dim in first.dims if dim not in mask.dims])
+        largest = largest.fillna(0.0)
+        if "seed" in largest.dims:
+            largest = xr.ufuncs.maximum(largest, largest.where(regular, 0.0).max("seed"))
         tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12 * largest)
-        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), first, second)
+        same = xr.apply_ufunc(partial(np.isclose, equal_nan=True), first, second, *tolerance)
     wrong = (mask & ~same).transpose(*first.dims)
     if not bool(wrong.any()):
         return
@@ -177,6 +181,6 @@ def _coordinate(name: str, ds: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a coordinate that is no axis, of two datasets, over the axes along which it varies in one of them."""
     first, second = xr.broadcast(ds[name], other[name])
     masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
-    _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)
+    _refuse_differences(name, first, second, masks[0] & masks[1], False, exact=False)
     coordinate = first.where(masks[0], second)
     return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(ds[name].attrs)

@@ -29,7 +29,7 @@ from sweeplib.statistics.estimators import SEEN, Estimate, RestrictedMean, propo
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
-from sweeplib.statistics.survival import fractions_exited, horizons, medians, restricted_values
+from sweeplib.statistics.survival import fractions_exited, least_means, medians, restricted_values, staying
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,12 @@ class Passages:
         first = self.end.where(self.censored()).min("seed")
         return first.where(np.isfinite(first), np.inf).where(self.used.any("seed"))
 
-    @cached_property
+    @property
     def horizon(self) -> xr.DataArray:
-        """Return, per cell, the time to which the mean is restricted (`horizons`); inf where all exited."""
-        times: xr.DataArray = xr.apply_ufunc(horizons, self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3)
-        return times
+        """Return, per cell, the last time at which a used run was observed; inf where all exited, NaN of no run."""
+        times = self.exit.fillna(self.end).where(self.used)
+        last = times.where(np.isfinite(times)).max("seed")
+        return last.where(self.censored().any("seed"), np.inf).where(self.used.any("seed"))
 
     @cached_property
     def restricted(self) -> xr.DataArray:
@@ -82,24 +83,24 @@ class Passages:
         return pseudo.transpose(*values.dims)
 
     def mean(self, confidence: float) -> Estimate:
-        """Return the mean of min(first passage, horizon) and its interval."""
+        """Return the mean of min(first passage, horizon) and its interval, whose low end is at most `least_means`."""
         exits = (self.reached & (self.exit < self.horizon)).sum("seed")
-        value, *ends = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
-        return Estimate(value, *(end.where(self._are_enough) for end in ends))
+        value, low, high = RestrictedMean(self.horizon, exits)(self.restricted, confidence)
+        least = xr.apply_ufunc(
+            partial(least_means, confidence=confidence), self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3
+        )
+        low = xr.ufuncs.minimum(low, least)
+        return Estimate(value, low.where(self._are_enough), high.where(self._are_enough))
 
     def mean_error(self) -> xr.DataArray:
-        """Return the standard error of the mean; NaN where no run passed by the horizon."""
-        return standard_error(self.restricted).where(self._first.notnull() & self._are_enough)
-
-    @property
-    def _first(self) -> xr.DataArray:
-        """Return, per cell, the first passage of all runs; NaN if there is none by the horizon."""
-        return self.exit.where(self.reached & (self.exit <= self.horizon)).min("seed")
+        """Return the standard error of the mean; NaN where no run passed."""
+        return standard_error(self.restricted).where(self.reached.any("seed") & self._are_enough)
 
     @property
     def _are_enough(self) -> xr.DataArray:
         """Whether, per cell, FEWEST_SEEDS runs or more were still seen at the first passage: others tell no scatter."""
-        ended = self.exit.fillna(self.end) < self._first
+        first = self.exit.where(self.reached).min("seed")
+        ended = self.exit.fillna(self.end) < first
         return (self.used & ~ended).sum("seed") >= FEWEST_SEEDS
 
     def median(self, confidence: float) -> Estimate:
@@ -116,9 +117,7 @@ class Passages:
         passed, equivalent, at_end = self._over_seeds(fractions_exited, 3)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
         low, high = proportion_interval(passed, equivalent, confidence)
-        # none of k exits with a probability of the tail if each does with 1 − tail^(1/k)
-        stays = (0.5 * (1.0 - confidence)) ** (1.0 / at_end)
-        high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * stays)
+        high = xr.ufuncs.maximum(high, 1.0 - (1.0 - passed) * staying(at_end, confidence))
         return Estimate(passed, low.where(enough), high.where(enough))
 
     def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:

@@ -15,6 +15,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.engine.files.regular_files import file_bytes
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -55,6 +57,26 @@ def user_file(name: str) -> Path | None:
     path = Path(spec.origin)
     installed = path.is_relative_to(_PYTHON) or bool(_INSTALLED.intersection(path.parts))
     return None if installed and name.partition(".")[0] not in _plugin_packages() else path
+
+
+_imports: dict[str, tuple[Any, Path | None, bytes]] = {}
+"""The specs of the modules that `remember_imports` has met; of the user's their files, with their content then."""
+
+
+def remember_imports() -> None:
+    """Read the files of the user's modules that were imported, or reloaded, since the last time."""
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and (name not in _imports or _imports[name][0] is not spec):
+            path = user_file(name)
+            _imports[name] = spec, path, file_bytes(path) if path is not None and path.is_file() else b""
+
+
+def edited_since_import(paths: Iterable[Path]) -> list[Path]:
+    """Return those files of the user's modules that have another content than when `remember_imports` read them."""
+    remember_imports()
+    before = {path: content for _, path, content in _imports.values() if path is not None}
+    return [path for path in paths if path in before and path.is_file() and file_bytes(path) != before[path]]
 
 
 def module_spec(name: str) -> ModuleSpec | None:

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 import pydantic
+import pydantic_core
 
 from sweeplib.engine.base.validation import wanted
 from sweeplib.engine.parameters import Parameters
@@ -59,12 +60,11 @@ def _checked(parameters: Parameters, name: str, values: Sequence[Any], *, indexe
     kind = _type(parameters, name)
     whole = _is_whole(kind)
     # floats of a parameter of floats, the frequent case, need no preparation
-    lists = tuple if not any(list in (entry, get_origin(entry)) for entry in _types_in(kind)) else list
     is_prepared = set(map(type, values)) == {float} and not whole
-    prepared = values if is_prepared else [_for_type(value, whole, lists) for value in values]
+    prepared = values if is_prepared else [_for_type(value, whole) for value in values]
     places = [f"{name}[{place}]" if indexed else name for place in range(len(values))]
     try:
-        checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
+        checked = _strictly(_adapter(name, kind), list(prepared))
     except pydantic.ValidationError as error:
         place = int(error.errors()[0]["loc"][0])
         of_place = [entry for entry in error.errors() if entry["loc"][0] == place]
@@ -92,8 +92,14 @@ def _adapter(name: str, kind: Any) -> Any:
     return pydantic.TypeAdapter(values)
 
 
-def _for_type(value: Any, whole: bool, lists: type) -> Any:
-    """Return a value as its type needs it: 3 for 3.0 if `whole` numbers are required, `lists` (tuple) for a list."""
-    if whole and isinstance(value, float) and value.is_integer():
-        return int(value)
-    return lists(value) if isinstance(value, list) else value
+def _strictly(adapter: Any, values: list[Any]) -> Any:
+    """Return values as an adapter has them; a list may be a tuple in it, at any depth, as in JSON."""
+    if not any(isinstance(value, list) for value in values):
+        return adapter.validate_python(values, strict=True)
+    text = pydantic_core.to_json(values, inf_nan_mode="constants", fallback=str)
+    return adapter.validate_json(text, strict=True)
+
+
+def _for_type(value: Any, whole: bool) -> Any:
+    """Return a value as its type needs it: 3 for 3.0 if `whole` numbers are required."""
+    return int(value) if whole and isinstance(value, float) and value.is_integer() else value

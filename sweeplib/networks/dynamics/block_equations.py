@@ -21,8 +21,9 @@ from sweeplib.networks.dynamics.diagnostics import Diagnostic
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.kernels.block_flow import (
     BlockSystems,
-    block_rule,
+    block_risk,
     block_work_space,
+    fill_block_slope,
     gradients_address,
     pack_blocks,
 )
@@ -69,7 +70,7 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     values, tau, P_b = (np.ascontiguousarray(array) for array in (start.eigenvalues, tau, start.P))
     inverse: Any = np.linalg.pinv(P, hermitian=True)
     systems = BlockSystems(fields, values, tau, P_b, inverse, resolution, gradients_address())
-    return Equations(block_rule(), systems, block_work_space(tau.shape[1], replicas.p, replicas.k))
+    return Equations(fill_block_slope, systems, block_work_space(tau.shape[1], replicas.p, replicas.k), block_risk)
 
 
 def block_starts(replicas: Replicas) -> Array:

@@ -8,7 +8,7 @@ over the batches is recorded, and its standard error. A run with a mean that the
 The whole trajectory of a replica, the `History` of each batch, is computed at once; `step` (n,) says what is shown.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -25,7 +25,7 @@ from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.dynamics.weight_dynamics import full_batch
 from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import TAILS, Problem
-from sweeplib.networks.views import TwoTimeView, View
+from sweeplib.networks.views import Lazy, TwoTimeView, View
 
 BATCHES = 32
 """Number of sets of samples: enough for errors of skewed means, such as those of high polynomials."""
@@ -191,23 +191,19 @@ class Dmft(StepDynamics):
 
     def look(self) -> list[tuple[Array, View]]:
         """One view with weight one: of the means over the batches, with views of all batches, for their scatter."""
-        replicas, two_times = self.replicas, cache(self._two_times)
+        two_times = cache(self._two_times)
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
             """Return the view of what `of` makes of arrays (n, batches, ...): a mean over batches, or one of them."""
-            more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
-            more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
-            more |= {"d": replicas.d, "gamma": replicas.gamma}
-            more |= {"second_layer_rate": replicas.parameters["second_layer_rate"]}
-            problem = replicas.a_star, replicas.Delta, replicas.expectations
-            return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
+            overlaps, risk = self.overlap_view(of(Q), of(M), of(a)), of(training_risk)
+            return TwoTimeView(overlaps, lambda: of(two_times("C")), lambda: of(two_times("R")), risk, **more)
 
         def batches() -> list[TwoTimeView]:
             """Return the views of single batches."""
             return [view(itemgetter((slice(None), at))) for at in range(BATCHES)]
 
-        return [(np.ones(len(replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
+        return [(np.ones(len(self.replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
 
     @classmethod
     def diagnostics(
@@ -220,9 +216,9 @@ class Dmft(StepDynamics):
         wanted = {name for name, others in MADE_OF.items() if others.intersection(observables)}
         return {name: Diagnostic((), labels[name] | rule) for name in labels if name in wanted}
 
-    def diagnosed(self) -> Mapping[str, Array]:
+    def diagnosed(self) -> Mapping[str, Lazy]:
         """The standard errors of the risks now, each computed when it is read: they cost a quadrature."""
-        return _Errors({"risk_error": self.risk_errors, "training_risk_error": self._training_errors})
+        return {"risk_error": self.risk_errors, "training_risk_error": self._training_errors}
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk: the standard error, that of quadrature, and rounding.
@@ -261,22 +257,6 @@ class Dmft(StepDynamics):
         batch = options.paths // BATCHES
         directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
         return max(0, directions - problem.p - problem.k) // problem.p
-
-
-class _Errors(Mapping[str, Array]):
-    """Standard errors (n,) by name, each computed by a function when it is read."""
-
-    def __init__(self, errors: Mapping[str, Callable[[], Array]]) -> None:
-        self._errors = errors
-
-    def __getitem__(self, name: str) -> Array:
-        return self._errors[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._errors)
-
-    def __len__(self) -> int:
-        return len(self._errors)
 
 
 def _bounds_of_tails(tails: Array) -> tuple[Bound, Bound]:

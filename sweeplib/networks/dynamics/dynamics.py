@@ -23,7 +23,7 @@ from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import bends_off_zero
 from sweeplib.networks.problem import PARAMETERS, READERS, TAILS, Limit, Problem, parts_of
 from sweeplib.networks.problem.combinations import UNRESOLVED
-from sweeplib.networks.views import View
+from sweeplib.networks.views import Lazy, View
 
 
 class NumericalOptions(BaseModel):
@@ -129,8 +129,8 @@ class Dynamics(ABC):
         """Begin phase number `phase` of the tasks of the replicas; for dynamics that read `tasks`."""
         raise NotImplementedError
 
-    def diagnosed(self) -> Mapping[str, Array]:
-        """The current values (n, *dims) of the `diagnostics`, by name; others among them are not recorded."""
+    def diagnosed(self) -> Mapping[str, Lazy]:
+        """The current values (n, *dims) of the `diagnostics`, by name; of others none is recorded."""
         return {}
 
     def bounds(self) -> Sequence[Bound]:

@@ -14,6 +14,7 @@ from pydantic import Field
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.diagnostics import Bound
 from sweeplib.networks.dynamics.dynamics import Dynamics, NumericalOptions
+from sweeplib.networks.dynamics.replicas import Replicas
 
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 """The least number of steps with a schedule, which could be non-zero within one long step alone; and the least ODE time
@@ -50,10 +51,17 @@ class IntegrationOptions(NumericalOptions):
 
 
 class IntegratedDynamics(Dynamics):
-    """Solutions of ODEs, one a replica; exit steps are real numbers. Subclasses define `passages` and `end_time`."""
+    """Solutions of ODEs, one a replica; exit steps are real numbers.
+
+    Subclasses define `passages` and `end_time`, and fill `passage_errors` (n, thresholds), of which NaN are not known.
+    """
 
     stochastic = False
     states_exit_errors = True
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        self.passage_errors = np.full((len(replicas), len(replicas.thresholds)), np.nan)
 
     @property
     @abstractmethod
@@ -86,9 +94,12 @@ class IntegratedDynamics(Dynamics):
         return self.exit_time / self.replicas.step_time[:, None]
 
     @property
-    @abstractmethod
     def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, inf where the level is not known well enough to tell them."""
+        """The errors (n, thresholds) of the exit times, NaN where there is none.
+
+        They are inf where the level is not known well enough to tell them.
+        """
+        return np.where(np.isnan(self.exit_time), np.nan, self.passage_errors)
 
     @property
     def exit_steps_error(self) -> Array:
@@ -109,6 +120,11 @@ class IntegratedDynamics(Dynamics):
     def end_steps(self) -> Array:
         """The last time simulated (n,) in SGD steps, t p d/γ, not rounded."""
         return self.end_time / self.replicas.step_time
+
+    def stop_those_behind(self, behind: NDArray[np.bool_]) -> None:
+        """Time out running replicas `behind` (n,), but for failures and those at a last exit; none of all runs on."""
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
+        self.running &= ~behind & ~self.diverged
 
     def stopped_at_exit(self) -> NDArray[np.bool_]:
         """Which replicas (n,) have stopped at their last exit."""

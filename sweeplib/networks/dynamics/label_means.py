@@ -33,6 +33,7 @@ from sweeplib.networks.kernels.losses import means_of
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.curvature import Curvatures, Network, curvatures, unknown
 from sweeplib.networks.maths.overlaps import lower_factors
+from sweeplib.networks.numerics.binding import unbound
 from sweeplib.networks.numerics.compiled import call_by_address, function_values, pointer
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 from sweeplib.networks.problem import DEFAULTS, LOSSES, Criterion
@@ -285,12 +286,8 @@ def _mean_address(loss: str, signs: bool, tails: bool):  # type: ignore[no-untyp
     return pointer(_fill_means, signature, means=means_of(loss, signs, tails))
 
 
-def _unbound(*_: object) -> tuple[float, float, float]:
-    """Stand for the rule `means` of a loss, which `_mean_address` binds in the compiled `_fill_means`."""
-    raise NotImplementedError("bound by `_mean_address`")
-
-
-means = _unbound
+means = unbound
+"""Bound by `_mean_address`."""
 
 
 def _fill_means(numbers, f_star, f, Delta, out):  # type: ignore[no-untyped-def]

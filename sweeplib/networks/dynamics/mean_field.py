@@ -46,10 +46,14 @@ class MeanField(ParticleDynamics):
 
     def start_of(self, i: int) -> Start:
         """The particles of SGD's own weights: u = L*⁺ m by the overlaps m, and q, the squared norm without |u|²."""
-        m, norm = self.replicas.particles(i)
+        m, norm = self.units_at_start(i)
         L_star = root(self.replicas.P[i])
         u = np.linalg.pinv(L_star) @ m.T
         return Start(u, np.maximum(norm - np.einsum("ri,ri->i", u, u), 0.0), L_star, self._dimension(i, L_star))
+
+    def units_at_start(self, i: int) -> tuple[Array, Array]:
+        """The overlaps m (p, k) and the squared norms (p,) over d of the units of replica i."""
+        return self.replicas.particles(i)
 
     def _dimension(self, i: int, L_star: Array) -> float:
         """The dimension D of the rest of the input, beyond the teacher's span."""

@@ -16,8 +16,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.networks.dynamics.mean_field import MeanField
 from sweeplib.networks.dynamics.particle_dynamics import NoiseOptions
-from sweeplib.networks.dynamics.replicas import Replicas, Starts
-from sweeplib.networks.maths.overlaps import Overlaps
+from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.problem import Limit, Problem
 from sweeplib.networks.views import NetworkView, View
 
@@ -32,45 +31,6 @@ class NonlinearOptions(NoiseOptions):
     """
 
     particles: int = Field(default=PARTICLES, ge=1, le=1_000_000)
-
-
-@dataclasses.dataclass(frozen=True)
-class AmongOthers:
-    """The starts of replicas, with further particles from the same law: `Starts` that wrap others.
-
-    single : the starts of the units alone.
-    units, count : number p of units, and N of particles in all.
-    """
-
-    single: Starts
-    units: int
-    count: int
-
-    def weights(self, i: int) -> tuple[Array, Array]:
-        """W (p, d) and W* (k, d) of the units alone."""
-        return self.single.weights(i)
-
-    def overlaps(self, i: int) -> Overlaps:
-        """The overlaps of the units alone."""
-        return self.single.overlaps(i)
-
-    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
-        """The overlaps of blocks of inputs of the units alone."""
-        return self.single.block_overlaps(i, multiplicities)
-
-    def teacher_overlaps(self, i: int) -> Array:
-        """P (k, k) of replica i."""
-        return self.single.teacher_overlaps(i)
-
-    def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """Overlaps m (N, k) and squared norms q (N,) of replica i: the p units first, then N − p that are drawn."""
-        m, q = self.single.particles(i, None)
-        other_m, other_q = self.single.particles(i, self.count)
-        return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
-
-    def offsets(self, i: int, count: int) -> Array:
-        """Offsets b (count,): those of the units first."""
-        return np.concatenate([self.single.offsets(i, self.units), self.single.offsets(i, count)[self.units :]])
 
 
 class NonlinearDynamics(MeanField):
@@ -99,9 +59,18 @@ class NonlinearDynamics(MeanField):
             # T = γ/(p d) is that of the units: with N in place of p, γ is N/p times as large
             parameters={**replicas.parameters, "gamma": replicas.gamma * (count / replicas.p)},
             a=np.repeat(replicas.a[:, :1], count, axis=1),
-            starts=AmongOthers(replicas.starts, replicas.p, count),
         )
         super().__init__(among, options)
+
+    def units_at_start(self, i: int) -> tuple[Array, Array]:
+        """Overlaps m (N, k) and squared norms q (N,) of replica i: the p units first, then N − p that are drawn."""
+        (m, q), (other_m, other_q) = (self.replicas.particles(i, count) for count in (None, self.replicas.p))
+        return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
+
+    def offsets_at_start(self, i: int) -> Array:
+        """Offsets b (N,): those of the units first."""
+        units, others = (self.replicas.starts.offsets(i, count) for count in (self._units, self.replicas.p))
+        return np.concatenate([units, others[self._units :]])
 
     def look(self) -> list[tuple[Array, View]]:
         """Return the view of the p units now, with the risk of the measure of all N; its weight is one."""

@@ -48,7 +48,7 @@ from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_
 from sweeplib.networks.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.networks.numerics.integrators.integration import Integration
 from sweeplib.networks.problem import AVERAGES, UPDATES, Limit, Problem
-from sweeplib.networks.views import OverlapView, View
+from sweeplib.networks.views import Lazy, OverlapView, View
 
 SAFETY, COARSER = 0.1, 10.0
 """Factors of the requested tolerance, for the recorded solution and its companion."""
@@ -103,7 +103,6 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._finer = equations.finer or equations
         self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
-        self._exit_error = np.full(self.passages.shape, np.nan)
         if replicas.thresholds.size:
             self._finer_targets = replicas.targets_from(self._companion.levels(np.arange(len(replicas))))
             self._falls = replicas.exit_values_at_start[:, None] - self._finer_targets
@@ -211,9 +210,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._companion.advance(before, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
-        behind = (self._times < until) | unchecked
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.stop_those_behind((self._times < until) | unchecked)
         self._observe()
 
     def _note_exit_errors(self, late: Callable[[], bool]) -> None:
@@ -221,7 +218,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
         It is brought to the exits of a replica in their order; an exit at time zero has no error.
         """
-        new = np.isnan(self._exit_error) & (self.passages <= self._times[:, None])
+        new = np.isnan(self.passage_errors) & (self.passages <= self._times[:, None])
         while (order := np.flatnonzero(new.any(axis=1))).size:
             first = np.where(new, self.passages, np.inf)[order].argmin(axis=1)
             until = self._times.copy()
@@ -231,7 +228,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             missing = np.where(self._companion.failed[order], np.inf, np.nan)
             errors = np.where(self._companion.times[order] == until[order], errors, missing)
             errors = passage_errors(errors, self._falls[order, first], self._solution.passage_rates[order, first])
-            self._exit_error[order, first] = np.where(until[order] > 0.0, errors, 0.0)
+            self.passage_errors[order, first] = np.where(until[order] > 0.0, errors, 0.0)
             new[order, first] = False
 
     def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
@@ -333,7 +330,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             diagnostics["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
         return diagnostics
 
-    def diagnosed(self) -> Mapping[str, Array]:
+    def diagnosed(self) -> Mapping[str, Lazy]:
         """The errors of risk and drifts; with several eigenvalues or momentum also the relative one of d → ∞."""
         replicas, values = self.replicas, dict(super().diagnosed())
         if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
@@ -369,11 +366,6 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return self._solution.passages
-
-    @property
-    def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, NaN where there is none."""
-        return np.where(np.isnan(self.exit_time), np.nan, self._exit_error)
 
     @property
     def end_time(self) -> Array:

@@ -197,10 +197,11 @@ class RiskAtEnd:
         states[:, : self._size] = self._starts[among]
         width = self._replicas.times[among, -1] / max(1, knots - 1)
         systems = overlap_flow.chosen_systems(self._systems, among)
-        overlaps = Equations(overlap_flow.rule(), systems, overlap_flow.work_space(self._replicas.p, self._replicas.k))
+        work = overlap_flow.work_space(self._replicas.p, self._replicas.k)
+        overlaps = Equations(overlap_flow.fill_slope, systems, work)
         repeated = np.repeat(rates, len(self._replicas), axis=0)
         segment = schedule_flow.systems_of(overlaps, systems.numbers.noise, repeated, width)
-        equations = Equations(schedule_flow.rule(), segment, schedule_flow.room(self._size))
+        equations = Equations(schedule_flow.fill_slope, segment, schedule_flow.room(self._size))
         for knot in range(max(1, knots - 1)):
             segment.knot[0] = knot
             states = _advanced(equations, states, width, accuracy)

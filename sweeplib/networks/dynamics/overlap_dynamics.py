@@ -119,7 +119,7 @@ class OverlapDynamics(Dynamics):
             errors["drift_error"] = Diagnostic((), attrs, over_time=False)
         return errors
 
-    def diagnosed(self) -> Mapping[str, Array]:
+    def diagnosed(self) -> Mapping[str, Lazy]:
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
         replicas, error = self.replicas, self.risk_errors()
         values = {} if error is None else {"risk_error": error}

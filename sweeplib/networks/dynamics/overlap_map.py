@@ -61,6 +61,11 @@ from sweeplib.networks.numerics.compiled import call_by_address
 from sweeplib.networks.problem import TAILS, UPDATES, Problem, problem_expectations
 from sweeplib.networks.views import Blocks, OverlapView
 
+Order = NDArray[np.intp]
+"""Numbers (m,) of replicas."""
+Fields = tuple[Array, Array, Array]
+"""Covariances Q, M and P of fields."""
+
 
 class OverlapMap(StepDynamics):
     """Replicas of the map, all of which take a step at a time.
@@ -170,7 +175,7 @@ class OverlapMap(StepDynamics):
         of_all = (Q, M) if self.by_block is None else (Q.sum(axis=1), M.sum(axis=1))
         return self.overlap_view(of_all[0], of_all[1], a, by_block=lambda: (Q, M)), SLOW
 
-    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+    def drift_errors(self, fields: Fields, a: Array, times: Array) -> Array:
         """The errors (n,) of the drifts of plain steps, of which all other steps are made."""
         return self.replicas.expectations.drift_errors(*fields, a, self.replicas.a_star, self.replicas.Delta)
 
@@ -187,7 +192,7 @@ class OverlapMap(StepDynamics):
         return self._total_risk_errors(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
-    def _take_step(self, order: NDArray[np.intp]) -> None:
+    def _take_step(self, order: Order) -> None:
         """Take a step of the replicas in `order`, and of their companions; note exits and divergences."""
         state = self._state
         T, rule = self._step_time(order), self.replicas.expectations
@@ -199,9 +204,7 @@ class OverlapMap(StepDynamics):
         self.step[order] += 1
         self._note(order)
 
-    def _stepped(
-        self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, ...]
-    ) -> tuple[Array, ...]:
+    def _stepped(self, order: Order, T: Array, rule: Expectations, state: tuple[Array, ...]) -> tuple[Array, ...]:
         """The state of the replicas in `order` after a step of the time T (m,), by a `rule` for the drifts.
 
         state : that of all replicas before, or of all companions.
@@ -217,14 +220,7 @@ class OverlapMap(StepDynamics):
         return Q, M, a, *of_rule
 
     def _step_of_all(
-        self,
-        order: NDArray[np.intp],
-        T: Array,
-        drifts: Drifts,
-        fields: tuple[Array, Array, Array],
-        Q: Array,
-        M: Array,
-        *of_rule: Array,
+        self, order: Order, T: Array, drifts: Drifts, fields: Fields, Q: Array, M: Array, *of_rule: Array
     ) -> tuple[Array, ...]:
         """Q (m, p, p), M (m, p, k) and what the rule keeps after a step, for inputs of one eigenvalue.
 
@@ -265,7 +261,7 @@ class OverlapMap(StepDynamics):
 
     def _step_of_velocities(
         self,
-        order: NDArray[np.intp],
+        order: Order,
         T: Array,
         values: Array | float,
         means: tuple[Array, Array, tuple[Array, Array], Array],
@@ -296,7 +292,7 @@ class OverlapMap(StepDynamics):
         Q, M, *after = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
         return Q, M, *(after if step.has_velocities else ())
 
-    def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
+    def _rescaled(self, order: Order, T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
         """T (m,) times the rule's factors of gradients with products `square`/d (m, p, p), and what the rule keeps."""
         rule = self.replicas.rule
         if UPDATES[rule.update].factor is None:
@@ -305,11 +301,11 @@ class OverlapMap(StepDynamics):
         times, memory = rescaled_times(rule, T, norms, of_rule[0] if of_rule else np.zeros(len(T)))
         return times, *([memory] if of_rule else [])
 
-    def _heat(self, order: NDArray[np.intp], T: Array) -> Array:
+    def _heat(self, order: Order, T: Array) -> Array:
         """What noise of the weights adds to Q (m, p, p) in steps of the times T (m,)."""
         return (2.0 * self.replicas.numbers.temperature[order] * T)[:, None, None] * np.eye(self.replicas.p)
 
-    def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
+    def _fields_of(self, order: Order, Q: Array, M: Array) -> Fields:
         """The covariances of the fields of the replicas in `order`, by their overlaps or those of their blocks."""
         replicas = self.replicas
         if self.by_block is None:
@@ -317,14 +313,7 @@ class OverlapMap(StepDynamics):
         return Blocks(replicas.eigenvalues[order], Q, M, replicas.blocks.P[order]).weighted()
 
     def _step_of_blocks(
-        self,
-        order: NDArray[np.intp],
-        T: Array,
-        drifts: Drifts,
-        fields: tuple[Array, Array, Array],
-        Q: Array,
-        M: Array,
-        *of_rule: Array,
+        self, order: Order, T: Array, drifts: Drifts, fields: Fields, Q: Array, M: Array, *of_rule: Array
     ) -> tuple[Array, ...]:
         """Q_b (m, L, p, p), M_b (m, L, p, k) and what the rule keeps after a step, for inputs of L blocks.
 
@@ -353,7 +342,7 @@ class OverlapMap(StepDynamics):
         Q = Q + heat
         return self._on_sphere(0.5 * (Q + Q.swapaxes(2, 3)), M, *rule_state)
 
-    def _step_time(self, order: NDArray[np.intp]) -> Array:
+    def _step_time(self, order: Order) -> Array:
         """The time T (m,) of the next step of the replicas in `order`, with the schedule's factor ξ."""
         T: Array = self.replicas.step_time[order]
         if not self._rates.varying:
@@ -362,7 +351,7 @@ class OverlapMap(StepDynamics):
         call_by_address(self._rates.rates, times, factors)
         return T * factors
 
-    def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
+    def _drifts(self, order: Order, rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
         """The drifts of the replicas in `order`, with m as first axis, by a rule at covariances Q, M, P of fields."""
         replicas = self.replicas
         stretch = 1.0 + (2.0 / replicas.d[order] if self.by_block is None else np.zeros(len(order)))
@@ -374,7 +363,7 @@ class OverlapMap(StepDynamics):
         drifts.M[(M == 0.0) & (np.abs(drifts.M) <= ROUNDING * most)] = 0.0
         return drifts
 
-    def _note(self, order: NDArray[np.intp]) -> None:
+    def _note(self, order: Order) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""
         state = *self._overlaps, self.a
         largest = [np.abs(array[order]).reshape(len(order), -1).max(axis=1) for array in state]

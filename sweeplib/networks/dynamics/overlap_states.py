@@ -13,7 +13,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.block_equations import block_equations, block_starts, blocks_of
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.kernels.average_flow import average_equations, averages_of, with_averages
-from sweeplib.networks.kernels.overlap_flow import Systems, overlaps_of, pack, rule, work_space
+from sweeplib.networks.kernels.overlap_flow import Systems, fill_slope, overlaps_of, pack, state_risk, work_space
 from sweeplib.networks.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import kink
@@ -36,7 +36,7 @@ class OverlapStates:
 
     def equations(self, systems: Systems) -> Equations:
         """The equations of these states, with the constants `systems` of the replicas."""
-        return Equations(rule(), systems, work_space(self.replicas.p, self.replicas.k))
+        return Equations(fill_slope, systems, work_space(self.replicas.p, self.replicas.k), state_risk)
 
     def starts(self) -> Array:
         """The states (n, size) at time zero."""

@@ -23,7 +23,7 @@ from sweeplib.networks.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, r
 from sweeplib.networks.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.networks.dynamics.particle_path import ParticlePath
-from sweeplib.networks.dynamics.particle_rules import MOST_NODES, Form, Rules, compiled
+from sweeplib.networks.dynamics.particle_rules import MOST_NODES, Form, Rules
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack
 from sweeplib.networks.kernels.schedules import rates
@@ -44,6 +44,7 @@ from sweeplib.networks.maths.particles.inputs import (
 )
 from sweeplib.networks.maths.particles.self_terms import self_rule
 from sweeplib.networks.maths.particles.smoothing import smoothing
+from sweeplib.networks.numerics.python_calls import compiled
 from sweeplib.networks.problem import DATA, TAILS, Limit, Problem
 from sweeplib.networks.problem.combinations import NO_MIXTURE, mixtures
 from sweeplib.networks.problem.targets import target
@@ -120,8 +121,12 @@ class ParticleDynamics(IntegratedDynamics):
 
     def _at_start(self, i: int) -> Array:
         """The coordinates u of replica i at the start, with the offsets as the last if there are any."""
-        replicas, u = self.replicas, self._starts[i].u
-        return np.vstack([u, replicas.starts.offsets(i, replicas.p)]) if replicas.has_offsets else u
+        u = self._starts[i].u
+        return np.vstack([u, self.offsets_at_start(i)]) if self.replicas.has_offsets else u
+
+    def offsets_at_start(self, i: int) -> Array:
+        """The offsets b (p,) of replica i at the start."""
+        return self.replicas.starts.offsets(i, self.replicas.p)
 
     def _path(self, i: int) -> ParticlePath:
         """The solution of replica i, at its start."""
@@ -222,9 +227,8 @@ class ParticleDynamics(IntegratedDynamics):
                 raise SweeplibError(f"{self.name} needs more than max_steps steps; {at}")
             self._risks[i] = path.risk_now()
         self.diverged = np.array([path.failed for path in self._paths])
-        behind = self.end_time < until
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.passage_errors = np.array([path.passage_errors for path in self._paths])
+        self.stop_those_behind(self.end_time < until)
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
         """The coordinates u (κ, p), with offsets as one more row, q (p,) and a (p,) of replica i now."""
@@ -273,12 +277,6 @@ class ParticleDynamics(IntegratedDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return np.array([path.passages for path in self._paths])
-
-    @property
-    def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, NaN where there is none."""
-        errors = np.array([path.passage_errors for path in self._paths])
-        return np.where(np.isnan(self.exit_time), np.nan, errors)
 
     @property
     def end_time(self) -> Array:

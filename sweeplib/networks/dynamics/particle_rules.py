@@ -8,22 +8,18 @@ systems by number; here there is one, number 0.
 """
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.diagnostics import ROUNDING
-from sweeplib.networks.kernels.numbers import COUNT, Numbers
 from sweeplib.networks.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
-from sweeplib.networks.kernels.schedules import rates
-from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.particles.inputs import Inputs, Levels
-from sweeplib.networks.maths.particles.self_terms import self_means, self_rule
-from sweeplib.networks.maths.particles.smoothing import means, smoothing
-from sweeplib.networks.numerics.compiled import OneSignature
+from sweeplib.networks.maths.particles.inputs import Levels
+from sweeplib.networks.maths.particles.self_terms import self_means
+from sweeplib.networks.maths.particles.smoothing import means
 from sweeplib.networks.numerics.integrators import dop853
+from sweeplib.networks.numerics.python_calls import compiled
 
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules aim at: of drifts relative to the largest, of the risk relative to itself, and to its
@@ -70,18 +66,6 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
     )
 
 
-@cache
-def particle_rule() -> dop853.EquationRule:
-    """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
-    ones, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    self_terms = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
-    inputs = Inputs(np.ones((1, 1)), ones, ones, ones, ones)
-    rule = smoothing(square, 3, 1)
-    numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
-    flow = Flow(False, False, True, False, 0, numbers, ones, inputs, rule, self_terms, line, *xi, 1.0)
-    return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
-
-
 class Evaluation(NamedTuple):
     """A flat state (size,), its time derivative `slope` (size,) and its risk, by one rule."""
 
@@ -95,7 +79,7 @@ class Rule:
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
-        self.equations = dop853.Equations(particle_rule(), flow, room(p, dimensions, flow))
+        self.equations = dop853.Equations(fill_slope, flow, room(p, dimensions, flow), state_risk)
 
     @property
     def nodes(self) -> int:
@@ -113,13 +97,13 @@ class Rule:
         """The `state` (size,) with its time derivative and its risk."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0  # asks for the risk, in risk[1]
-        compiled(_slope)(self.equations.calls, state, slope)
+        compiled(dop853.fill_slope.py_func)(0, self.equations.calls, state, slope)
         risk[0] = 0.0
         return Evaluation(state, slope, float(risk[1]))
 
     def risk(self, state: Array) -> float:
         """The population risk of a state."""
-        return float(compiled(_risk)(self.equations.calls, state))
+        return float(compiled(dop853.level.py_func)(0, self.equations.calls, state))
 
     def particles(self, state: Array) -> tuple[Array, Array, Array]:
         """The u (κ, p), with a last row of offsets if units have them, q (p,) and a (p,) of a flat state."""
@@ -247,22 +231,6 @@ class Rules:
                 break
             self.use(levels)
         return self.levels != before
-
-
-@cache
-def compiled(template: Callable[..., Any]) -> OneSignature:
-    """The template, compiled for the types of the arguments that it is called with first."""
-    return OneSignature(template)
-
-
-def _slope(equations, state, out):  # type: ignore[no-untyped-def]
-    """Fill out (size,) with the time derivative of a state (size,), and the risk in the work array if it is wanted."""
-    equations.slope_of(0, state, equations.arguments, out)
-
-
-def _risk(equations, state):  # type: ignore[no-untyped-def]
-    """The risk of a state (size,)."""
-    return equations.level_of(0, state, equations.arguments)
 
 
 def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]

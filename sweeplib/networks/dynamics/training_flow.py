@@ -9,7 +9,6 @@ A flat state is W (p, d), a (p,), the offsets b (p,) and, with a schedule, the t
 """
 
 from collections.abc import Callable, Collection
-from functools import cache
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS,
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, full_batch
-from sweeplib.networks.kernels.functions import functions
-from sweeplib.networks.kernels.numbers import COUNT, Numbers
 from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.kernels.training_flow import (
     Fields,
@@ -34,9 +31,9 @@ from sweeplib.networks.kernels.training_flow import (
     state_level,
 )
 from sweeplib.networks.numerics.compiled import specialised
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 from sweeplib.networks.numerics.integrators.integration import Integration
-from sweeplib.networks.problem import DEFAULTS, Criterion, Problem, Rule
+from sweeplib.networks.problem import Problem
 from sweeplib.networks.views import OverlapView
 
 DEFAULT_RTOL = 1e-8
@@ -79,8 +76,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         self._scheduled, self._xi, *_ = rates(replicas.schedule)
         self._integrations = [self._integration(i) for i in range(len(replicas))]
         self._times = np.zeros(len(replicas))
-        shape = len(replicas), len(replicas.thresholds)
-        self._passages, self._exit_errors = np.full(shape, np.inf), np.full(shape, np.nan)
+        self._passages = np.full_like(self.passage_errors, np.inf)
 
     def _integration(self, i: int) -> Integration:
         """The solution of replica i and its companion, at their start."""
@@ -89,7 +85,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         targets = replicas.targets[i]
         # the companion notes no passages: its targets are −∞
         return Integration(
-            Equations(_rule(), self._flow(i), self._room(i)),
+            Equations(fill_slope, self._flow(i), self._room(i), state_level),
             np.array([state, state]),
             np.repeat(replicas.times[i, -1], 2),
             rtol=self._rtol * np.array([SAFETY, COARSER]),
@@ -143,9 +139,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
             self._integrate(i, float(until[i]), late)
         self.diverged = np.array([bool(path.failed[0]) for path in self._integrations])
         unchecked = np.array([_is_unchecked(path) for path in self._integrations])
-        behind = (self._times < until) | unchecked
-        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
-        self.running &= ~behind & ~self.diverged
+        self.stop_those_behind((self._times < until) | unchecked)
 
     def _integrate(self, i: int, until: float, late: Callable[[], bool]) -> None:
         """Bring replica i to the time `until`, or to failure, its last exit or the deadline; its companion follows.
@@ -160,7 +154,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         for place in np.argsort(path.passages[0]).tolist():
             if np.isinf(self._passages[i, place]) and path.passages[0, place] <= time:
                 self._passages[i, place] = path.passages[0, place]
-                self._exit_errors[i, place] = self._passage_error(i, place, late)
+                self.passage_errors[i, place] = self._passage_error(i, place, late)
         path.advance(COMPANION, np.full(2, time), stops=False, late=late)
         W, a, b = self._parts(i, path.states[0])
         self._weights[i][0][:], self.a[i], self._offsets[i] = W, a, b
@@ -211,11 +205,6 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         return self._passages
 
     @property
-    def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, NaN where there is none."""
-        return np.where(np.isnan(self.exit_time), np.nan, self._exit_errors)
-
-    @property
     def end_time(self) -> Array:
         """The last ODE time (n,): of the last record, exit or divergence."""
         return self._times.copy()
@@ -256,18 +245,6 @@ def _risks(view: OverlapView) -> Array:
     """The population risks (n,) of a view."""
     fields = view.fields
     return fields.expectations.risks(fields.Q, fields.M, fields.P, fields.a, fields.a_star)
-
-
-@cache
-def _rule() -> EquationRule:
-    """`fill_slope` and `state_level` for an integrator, compiled once for all problems, by the types of an example."""
-    weight, number, overlap = np.ones((1, 1)), np.ones(1), np.ones((1, 1, 1))
-    called = functions("square", str(DEFAULTS["target"]), "square", Criterion("square", (), False), Rule("plain", ()))
-    samples, numbers = Samples(weight, number, np.arange(1)), Numbers(*[1.0] * COUNT)
-    flow = Flow(called, samples, number, numbers, False, *rates(None)[:2], 1.0)
-    student, fields = Student(weight, number, number, weight), Fields(overlap, overlap, overlap)
-    room = Room(student, fields, specialised(new_chunk)(student, 1), np.empty((2, 1)))
-    return EquationRule(fill_slope, flow, room, state_level)
 
 
 DYNAMICS.register("training_flow", TrainingFlow)

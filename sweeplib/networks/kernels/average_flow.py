@@ -13,8 +13,7 @@ over 2p units, the student's units have twice their second layer there, and drif
 constants of n systems, i the number of one, `work` its work arrays.
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,17 +21,14 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.overlap_flow import (
     Systems,
     Work,
-    example,
     factors_now,
     fill_slope,
     state_risk,
-    unpack,
     work_space,
 )
 from sweeplib.networks.maths.expectations.system import System
-from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 
 LEAST = 1e-100
 """Below this u averages are the weights: they have had no time to differ."""
@@ -45,11 +41,7 @@ class AverageWork(NamedTuple):
     both: Work
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `average_rule`")
-
-
-of_student = risk_of_student = _unbound
+of_student, risk_of_student = inlined(fill_slope), inlined(state_risk)
 
 
 def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork, slope: Array) -> None:
@@ -112,18 +104,11 @@ def average_risk(i: int, state: Array, systems: Systems, work: AverageWork) -> f
     return float(risk_of_student(i, state, systems, work.student))
 
 
-@cache
-def average_rule() -> EquationRule:
-    """The slope and the risk of states with averages for an integrator, compiled once for all activations."""
-    slope, risk = (inlined(bound(template, unpacked=inlined(unpack))) for template in (fill_slope, state_risk))
-    filled, level = bound(fill_average_slope, of_student=slope), bound(average_risk, risk_of_student=risk)
-    return EquationRule(filled, example(), AverageWork(work_space(1, 1), work_space(2, 1)), level)
-
-
 def average_equations(systems: Systems) -> Equations:
     """The equations of n systems, for states with the overlaps of averages."""
     p, k = systems.a.shape[1], systems.a_star.shape[1]
-    return Equations(average_rule(), systems, AverageWork(work_space(p, k), work_space(2 * p, k)))
+    work = AverageWork(work_space(p, k), work_space(2 * p, k))
+    return Equations(fill_average_slope, systems, work, average_risk)
 
 
 def with_averages(states: Array, Q: Array, M: Array, u: Array) -> Array:

@@ -18,7 +18,8 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb
 from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.lanes import Steps, allocating, kernel, loops
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.kernels.weight_noise import fill_inner_network, prepare_inner
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
@@ -37,11 +38,8 @@ class Averaged(NamedTuple):
     coefficients: Array
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `averaged`")
-
-
-inner_work = inner_prepare = inner_step = inner_network = chain_within = _unbound
+inner_work = inner_step = chain_within = unbound
+"""Bound by `averaged`."""
 
 
 def chain_of_step(inner):  # type: ignore[no-untyped-def]
@@ -67,11 +65,6 @@ def empty_rows(rows, lanes):  # type: ignore[no-untyped-def]
     return np.empty((rows, rows, lanes)), np.empty((rows, lanes)), np.empty((3, lanes))
 
 
-def averaged_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do what the step without averages needs before the first one."""
-    inner_prepare(settings, functions, work.inner, broken)
-
-
 def averaged_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Take a step, and let the averages follow."""
     inner_step(settings, functions, stream, work.inner, broken)
@@ -83,11 +76,6 @@ def averaged_step(settings, functions, stream, work, broken):  # type: ignore[no
     for b in range(settings.frame.factored.size):
         A, B = rows_of(work.chain, b)
         add_to_averages(A, B, settings.p, work.factor, work.column, work.coefficients)
-
-
-def averaged_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps of the weights."""
-    inner_network(work.inner)
 
 
 @kernel
@@ -139,9 +127,9 @@ def averaged(steps: Steps, *, noisy: bool) -> Steps:
     chain = inlined(chain_of_noisy_step if noisy else chain_of_step)
     return Steps(
         inlined(bound(averaged_work, inner_work=steps.work_space, chain_within=chain)),
-        without_references(bound(averaged_prepare, inner_prepare=steps.prepare)),
+        without_references(bound(prepare_inner, inner_prepare=steps.prepare)),
         without_references(bound(averaged_step, inner_step=steps.take_step)),
-        without_references(bound(averaged_network, inner_network=steps.fill_network)),
+        without_references(bound(fill_inner_network, inner_network=steps.fill_network)),
     )
 
 

@@ -20,19 +20,16 @@ from sweeplib.networks.kernels.overlap_flow import (
     ROUNDING,
     Systems,
     Work,
-    example,
     factors_now,
     finish_slope,
     needs_variance,
     network_risk,
     pack,
-    unpack,
+    unpacked,
     work_space,
 )
 from sweeplib.networks.maths.expectations.system import System
-from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, pointer
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
 
 class BlockSystems(NamedTuple):
@@ -69,16 +66,6 @@ def block_work_space(L: int, p: int, k: int) -> BlockWork:
     """Empty work arrays for systems of L blocks, p student units and k teacher units."""
     blocks = np.empty((L, p, p)), np.empty((L, p, k))
     return BlockWork(work_space(p, k), *blocks, np.empty((p, p)), np.empty((p, k)), np.empty((L, p, p)))
-
-
-@cache
-def block_rule() -> EquationRule:
-    """The slope and the risk of states by blocks for an integrator, compiled once for all activations."""
-    # systems of one unit, for their types
-    many = np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)), np.ones(1)
-    systems, unpacking = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
-    filled, level = (bound(template, **unpacking) for template in (fill_block_slope, block_risk))
-    return EquationRule(filled, systems, block_work_space(1, 1, 1), level)
 
 
 @cache
@@ -124,6 +111,7 @@ def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) ->
     return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
 
 
+@inlined
 def project(Q: Array, M: Array, shrink: Array) -> None:
     """Divide rows of all blocks by their norms: otherwise errors of these grow like e^{−∫Φ_ii dt}.
 
@@ -143,9 +131,7 @@ def project(Q: Array, M: Array, shrink: Array) -> None:
                 M[b, j, r] *= shrink[j]
 
 
-_unpack, _project = inlined(unpack), inlined(project)
-
-
+@inlined
 def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
     """Fill `work` from the flat state of system i: the overlaps of blocks, then Q, M and a of the fields.
 
@@ -158,9 +144,9 @@ def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) 
     fields.Q[:], fields.M[:] = 0.0, 0.0
     for b in range(blocks):
         first = b * (p * (p + 1) // 2 + p * k)
-        _unpack(state[first:], False, systems.fields.trained and b == blocks - 1, work.Q[b], work.M[b], fields.a)
+        unpacked(state[first:], False, systems.fields.trained and b == blocks - 1, work.Q[b], work.M[b], fields.a)
     if systems.fields.spherical:
-        _project(work.Q, work.M, work.D[0])
+        project(work.Q, work.M, work.D[0])
     for b in range(blocks):
         for j in range(p):
             for l in range(p):  # noqa: E741
@@ -171,13 +157,6 @@ def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) 
         systems.fields.inside(fields.Q, fields.M, systems.fields.L_star[i], False)
 
 
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `block_rule`")
-
-
-unpacked = _unbound
-
-
 def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:
     """Fill the time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
 
@@ -185,7 +164,7 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
     of Q̇_b, T the temperature. All drifts are those of the covariance of fields. A schedule and the sphere act as in
     `overlap_flow.fill_slope`; Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
     """
-    unpacked(i, state, systems, work)
+    unpack_fields(i, state, systems, work)
     fields, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
     Q, M, a, drifts, _, clock = work.fields
     numbers, (L, p, k) = fields.numbers, work.M.shape
@@ -240,5 +219,5 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
 
 def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:
     """The population risk of the flat state (size,) of system i."""
-    unpacked(i, state, systems, work)
+    unpack_fields(i, state, systems, work)
     return float(network_risk(i, systems.fields, work.fields))

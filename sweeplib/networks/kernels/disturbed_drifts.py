@@ -19,7 +19,8 @@ from numba import types
 from sweeplib.networks.maths.expectations import Expectations
 from sweeplib.networks.maths.expectations.addresses import DRIFTS, drifts_address, drifts_type, owned, system_type
 from sweeplib.networks.maths.expectations.system import Drifts, System, drifts_room, empty_drifts
-from sweeplib.networks.numerics.compiled import OneSignature, inlined, pointer
+from sweeplib.networks.numerics.compiled import inlined, pointer
+from sweeplib.networks.numerics.python_calls import compiled
 
 
 def disturbed_drifts(
@@ -31,13 +32,8 @@ def disturbed_drifts(
     """
     out = empty_drifts(*system.M.shape)
     rules = disturbed_address(is_called=True), drifts_address(needed.drifts)
-    _calls()(*rules, float(keep), float(noise), with_variance, owned(system._replace(pair=needed.pair)), out)
+    compiled(_call)(*rules, float(keep), float(noise), with_variance, owned(system._replace(pair=needed.pair)), out)
     return out
-
-
-@cache
-def _calls() -> OneSignature:
-    return OneSignature(_call)
 
 
 def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]

@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.numerics.binding import unbound
 from sweeplib.networks.numerics.compiled import pointer
 from sweeplib.networks.numerics.random import chi_square, make_fours, random_words, uniform
 
@@ -87,11 +88,8 @@ def with_variances(numbers: tuple[float, ...], tails: tuple[float, ...]) -> Arra
     return np.array([*numbers, *(variances(*tails) if tails else ())], float)
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound to the means of Gaussian noise")
-
-
-means = _unbound
+means = unbound
+"""Bound to the means of Gaussian noise."""
 OWN = 0
 """How many of the numbers are the loss's own; the nodes of s² are behind them. It is bound too."""
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.numbers import COUNT, numbers_of_rows
 from sweeplib.networks.kernels.schedules import clock_of, set_noise, set_rates
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import OneSignature, inlined
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 from sweeplib.networks.numerics.random import make_fours, random_words, two_draws
@@ -306,11 +306,8 @@ def fill_slack(risk, target, slack):  # type: ignore[no-untyped-def]
         slack[lane] = (1.0 - ROUNDING) * (math.sqrt(2.0 * max(risk[lane], 0.0)) - goal) - ROUNDING
 
 
-def _unbound(*arguments):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `specialised`")
-
-
-work_space = prepare = take_step = fill_network = steps = _unbound
+work_space = prepare = take_step = fill_network = steps = unbound
+"""Bound by `round_of`."""
 
 
 def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]

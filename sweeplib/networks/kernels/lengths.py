@@ -28,13 +28,6 @@ class Length(NamedTuple):
     four: Array
 
 
-@allocating
-def empty_length(lanes):  # type: ignore[no-untyped-def]
-    """A `Length` that has to be filled."""
-    s, degrees, scale, width = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
-    return Length(s, degrees, scale, width, np.empty(lanes, np.bool_), np.empty((4, 1)))
-
-
 @loops
 def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
     """Fill length.s from N(0, 1) numbers `normal` (lanes,) and the stream of each lane, by accepted proposals of χ²."""

@@ -24,7 +24,7 @@ from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.expectations import Expectations
 from sweeplib.networks.maths.expectations.expectations import FINER, refined
 from sweeplib.networks.maths.expectations.system import Pair
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import in_loops, inlined
 from sweeplib.networks.problem import LOSSES, UPDATES, Criterion, Rule
 from sweeplib.networks.problem import target as target_of
@@ -39,11 +39,8 @@ MOST_FIELDS = max(SPACINGS)
 """The largest p + k for which there are such drifts."""
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `expectations_of_steps`")
-
-
-value = slope = labels = means = rescale = pulling = _unbound
+value = slope = labels = means = rescale = pulling = unbound
+"""Bound by `expectations_of_steps`."""
 OF_SIGNS = math.sqrt(2.0 / math.pi)
 """The overlap c₀ of the sign of an entry of √d x with this entry."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from numba import types
 
 from sweeplib.networks.kernels.label_noise import over_variances
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import in_loops, inlined, pointer
 from sweeplib.networks.problem import LOSSES
 
@@ -24,11 +24,8 @@ REACH, SPACING = 8.0, 0.25
 """Where equally spaced nodes over the noise of a label end, and their distance."""
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `force_address` or `means_of`")
-
-
-force = value = means = _unbound
+force = value = means = unbound
+"""Bound by `force_address` or `means_of`."""
 
 
 @cache

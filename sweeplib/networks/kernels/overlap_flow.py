@@ -16,17 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.disturbed_drifts import disturbed_address
-from sweeplib.networks.kernels.numbers import COUNT, Numbers
-from sweeplib.networks.kernels.schedules import rates
-from sweeplib.networks.maths.expectations import expectations
-from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_address
+from sweeplib.networks.kernels.numbers import Numbers
 from sweeplib.networks.maths.expectations.lines import fill_given_teacher
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.networks.maths.overlaps import on_sphere
-from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, pointer, without_references
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
 ROUNDING = 1e-14
 """The rounding error of Ψ^M relative to its bound √(Ψ^Var P): where M = 0 has no drift, it would start an escape."""
@@ -84,32 +78,6 @@ class Work(NamedTuple):
 def work_space(p: int, k: int) -> Work:
     """Empty work arrays for systems of p student units and k teacher units."""
     return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1), np.empty((2, 1)))
-
-
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `specialised`")
-
-
-unpacked = _unbound
-
-
-@cache
-def rule() -> EquationRule:
-    """The slope and the risk of flat states for an integrator; both are compiled once for all activations."""
-    filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
-    return EquationRule(filled, example(), work_space(1, 1), level)
-
-
-def example() -> Systems:
-    """Systems of one unit, of the types that all systems have."""
-    ones, square = np.ones(1), expectations("square")
-    layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
-    addresses = drifts_address(square.drifts), risk_address(square.risk)
-    numbers = Numbers(*[ones] * COUNT)
-    inside, (scheduled, xi, _, anneals, chi) = inside_address(), rates(None)
-    others: Any = 1.0, False, False, disturbed_address(False)
-    schedules: Any = scheduled, xi, anneals, chi, ones
-    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *schedules, *others)
 
 
 @cache
@@ -174,6 +142,10 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
     if trained:
         for i in range(p):
             a[i] = state[at + i]
+
+
+unpacked = inlined(unpack)
+"""`unpack` for kernels; Python calls it too."""
 
 
 def overlaps_of(states: Array, p: int, k: int, spherical: bool) -> tuple[Array, Array, Array]:

@@ -4,7 +4,6 @@ The state is that of `overlap_flow` with the second layers of all tasks, the hea
 several. `mixture` are the constants of n systems, i is the number of one, `work` its work arrays.
 """
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,11 @@ from sweeplib.networks.kernels.overlap_flow import (
     Systems,
     Work,
     chosen_systems,
-    example,
     fill_slope,
-    unpack,
     work_space,
 )
-from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 
 
 class Mixture(NamedTuple):
@@ -44,11 +40,7 @@ class MixtureWork(NamedTuple):
     slope: Array
 
 
-def _unbound(*_: Any) -> None:
-    raise NotImplementedError("bound by `mixture_rule`")
-
-
-of_task = _unbound
+of_task = inlined(fill_slope)
 
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
@@ -84,14 +76,6 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
         slope[len(slope) - 1] = 1.0
 
 
-@cache
-def mixture_rule() -> EquationRule:
-    """The slope of states with tasks for an integrator, compiled once for all activations."""
-    slope_of_task = inlined(bound(fill_slope, unpacked=inlined(unpack)))
-    mixture, work = Mixture(example(), np.ones((1, 1)), 1), MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
-    return EquationRule(bound(fill_mixture, of_task=slope_of_task), mixture, work)
-
-
 def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, heads: int, size: int) -> Equations:
     """The equations of n systems with second layers a (n, T, p), a* (n, T, k) and shares (n, T) of T tasks.
 
@@ -102,7 +86,7 @@ def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, 
     layers: dict[str, Any] = {"a": a.reshape(n * T, p).copy(), "a_star": a_star.reshape(n * T, k).copy()}
     tasks = chosen_systems(systems, np.repeat(np.arange(n), T))._replace(**layers)
     work = MixtureWork(work_space(p, k), np.empty(size), np.empty(size))
-    return Equations(mixture_rule(), Mixture(tasks, np.ascontiguousarray(shares), heads), work)
+    return Equations(fill_mixture, Mixture(tasks, np.ascontiguousarray(shares), heads), work)
 
 
 def with_heads(states: Array, at: slice, heads: Array) -> Array:

@@ -7,16 +7,14 @@ The state of a system is x (size,), then S_k (size,) of each knot, unless deriva
 since the knot at which the segment begins. i is the number of a system, `room` its work arrays.
 """
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels import overlap_flow
 from sweeplib.networks.numerics.compiled import inlined
-from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.dop853 import Equations
 
 UPDATE = 6e-6
 """The length of a central difference relative to the state: its error and its rounding are both about 1e-10."""
@@ -62,15 +60,6 @@ def systems_of(equations: Equations, noise: Array, rates: Array, width: Array) -
 def room(size: int) -> Room:
     """Work arrays for overlaps of `size` numbers."""
     return Room(np.empty(size), np.empty(size), np.empty(size))
-
-
-@cache
-def rule() -> EquationRule:
-    """`fill_slope` for an integrator, compiled once for all equations."""
-    # examples, whose types are those of all segments
-    ones, numbers = np.ones(1), np.zeros(1, np.int64)
-    segment = Segment(overlap_flow.rule().slope, numbers, ones, ones, np.ones((1, 1)), numbers, ones)
-    return EquationRule(fill_slope, segment, room(1))
 
 
 @inlined

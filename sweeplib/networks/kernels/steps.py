@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
 
@@ -83,11 +83,8 @@ def factor_of(step: str) -> Any:
     return UPDATES[step].factor if spectrum is None else bound(_of_rank_one, spectrum=in_loops(spectrum))
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `factor_address`")
-
-
-factor = spectrum = _unbound
+factor = spectrum = unbound
+"""Bound by `factor_address`."""
 
 
 def _of_rank_one(numbers, T, square, memory):  # type: ignore[no-untyped-def]

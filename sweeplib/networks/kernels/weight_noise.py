@@ -20,7 +20,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.disturbances import OF_WEIGHTS
 from sweeplib.networks.kernels.lanes import Steps, Stream, allocating, empty_stream, kernel
 from sweeplib.networks.kernels.lengths import Length
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
@@ -51,11 +51,8 @@ class Noisy(NamedTuple):
     noise: Noise
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `noisy`")
-
-
-inner_work = inner_prepare = inner_step = inner_network = add_noise = project_rows = _unbound
+inner_work = inner_prepare = inner_step = inner_network = add_noise = project_rows = unbound
+"""Bound by `noisy`."""
 ROWS_OF_UNITS = 1
 """The rows of B for each unit: with velocities two."""
 
@@ -78,8 +75,8 @@ def empty_noise(p, k, rows, a):  # type: ignore[no-untyped-def]
     return Noise(empty_stream(lanes), lines[4], z, length, factor, column, lines[5], lines[6])
 
 
-def noisy_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do what the step without noise needs before the first one."""
+def prepare_inner(settings, functions, work, broken):  # type: ignore[no-untyped-def]
+    """Do what a step needs before the first one whose data are `work.inner`, inside of another."""
     inner_prepare(settings, functions, work.inner, broken)
 
 
@@ -90,8 +87,8 @@ def noisy_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     work.network.slack[:] = 0.0
 
 
-def noisy_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
+def fill_inner_network(work):  # type: ignore[no-untyped-def]
+    """Fill the current overlaps of a step inside of another."""
     inner_network(work.inner)
 
 
@@ -131,7 +128,7 @@ def noisy(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_uni
     added = without_references(bound(kind.add, project_rows=kind.project if spherical else leave_rows))
     return Steps(
         inlined(bound(noisy_work, inner_work=work, ROWS_OF_UNITS=rows_of_units)),
-        without_references(bound(noisy_prepare, inner_prepare=kind.prepare)),
+        without_references(bound(prepare_inner, inner_prepare=kind.prepare)),
         without_references(bound(noisy_step, inner_step=step, add_noise=added)),
-        without_references(bound(noisy_network, inner_network=kind.network)),
+        without_references(bound(fill_inner_network, inner_network=kind.network)),
     )

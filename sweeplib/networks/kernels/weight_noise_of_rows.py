@@ -5,8 +5,6 @@ The noise s ξ_i of a row has N(0, 1) numbers along the frame of A and B, and Ba
 `broken` are not read.
 """
 
-from typing import Any
-
 import numpy as np
 
 from sweeplib.networks.kernels.batch_sums import absorb
@@ -15,14 +13,11 @@ from sweeplib.networks.kernels.chain_state import chain_prepare, rows_of
 from sweeplib.networks.kernels.lanes import draw_normals, loops
 from sweeplib.networks.kernels.lengths import draw_length
 from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
+from sweeplib.networks.numerics.binding import unbound
 from sweeplib.networks.numerics.random import gamma_constants
 
-
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `noisy`")
-
-
-project_rows = _unbound
+project_rows = unbound
+"""Bound by `noisy`."""
 
 
 @loops

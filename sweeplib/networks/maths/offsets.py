@@ -33,7 +33,8 @@ from sweeplib.networks.maths.expectations.nodes import MOST_AXES
 from sweeplib.networks.maths.formulas.ridges import Ridge
 from sweeplib.networks.maths.particles import rules
 from sweeplib.networks.maths.particles.smoothing import without_knots
-from sweeplib.networks.numerics.compiled import OneSignature, function_values
+from sweeplib.networks.numerics.compiled import function_values
+from sweeplib.networks.numerics.python_calls import compiled
 
 Labels = Callable[[Array, Array], Array]
 """A target f*: (λ* (k, m), a* (k,)) → f* (m,)."""
@@ -173,7 +174,7 @@ def products_of(fields: Fields, omega: Array) -> Array:
     """
     products = np.zeros(omega.shape)
     if fields.knots.shape[1] > 1:
-        _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
+        compiled(hinges.products)(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
     # the sum ends at the last order whose coefficients are above rounding
     orders = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
@@ -279,9 +280,3 @@ def _parts(form: Activation) -> tuple[float, tuple[tuple[float, float], ...], An
     constant, terms = hinges_of(form)
     smooth = without_knots(form, np.array(terms).reshape(-1, 2).T.copy(), constant)
     return constant, terms, None if smooth is None else smooth[0]
-
-
-@cache
-def _compiled() -> OneSignature:
-    """The compiled `hinges.products`."""
-    return OneSignature(hinges.products)

@@ -15,3 +15,8 @@ def bound(template: Callable[..., Any], **bindings: Any) -> types.FunctionType:
     copy = types.FunctionType(template.__code__, names, template.__name__, template.__defaults__, template.__closure__)
     copy.__module__, copy.__qualname__, copy.__doc__ = template.__module__, template.__qualname__, template.__doc__
     return copy
+
+
+def unbound(*arguments: Any) -> Any:
+    """Stand in a template for a function that `bound` puts in its place; a template that is called says so."""
+    raise NotImplementedError("a template is called in which a function was not bound")

@@ -8,8 +8,8 @@ single samples make their losses larger. Unlike `sharpness` it is of order one a
 Exact for every d and n_b, with both layers where the second is trained (`maths/curvature.py`).
 """
 
-from sweeplib.networks.observables.hessian import LIMITS, OF_STEPS, SHARED
-from sweeplib.networks.observables.observable import OBSERVABLES, Observable
+from sweeplib.networks.observables.hessian import OF_STEPS, of_curvatures
+from sweeplib.networks.observables.observable import OBSERVABLES
 from sweeplib.networks.problem import Limit
 from sweeplib.networks.views import Estimate, OverlapView
 
@@ -22,14 +22,13 @@ def times_rate(now: OverlapView) -> Estimate:
 
 
 OBSERVABLES.add(
-    Observable(
+    of_curvatures(
         "batch_sharpness",
         times_rate,
         (),
         "learning rate times the batch sharpness",
         r"\gamma\,\mathbb{E}[g^\top H g]/\mathbb{E}\|g\|^2",
         reads=OF_STEPS | {"Delta", "batch_size"},
-        limits=(*LIMITS, FRESH),
-        **SHARED,
+        limits=(FRESH,),
     ),
 )

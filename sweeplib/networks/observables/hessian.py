@@ -10,6 +10,7 @@ above 2 (Cohen et al., arXiv 2103.00065). It is of order γ/d: steps of single s
 (`batch_sharpness`). `least_curvature` is γ times the smallest eigenvalue, negative at saddles.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from sweeplib.networks.maths.activations import activation
@@ -45,90 +46,70 @@ BOTH_LAYERS = Limit(
 )  # fmt: skip
 
 
-def bulk(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p) in each direction outside of the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.bulk for curvatures in now.curvatures))
+def _of(part: str) -> Callable[[OverlapView], Estimate]:
+    """The function for eigenvalues (n, ...), ascending, by their name in `Curvatures`, with their errors."""
+    return lambda now: Estimate(*(getattr(curvatures, part) for curvatures in now.curvatures))
 
 
-def outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k)) inside the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.outliers for curvatures in now.curvatures))
+def _extreme(place: int) -> Callable[[OverlapView], Estimate]:
+    """The function for the smallest (place 0) or the largest (1) eigenvalue times γ (n,), and its error."""
+    return lambda now: Estimate(*(now.gamma * curvatures.extremes[:, place] for curvatures in now.curvatures))
 
 
-def joint_outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k + 1)) of both layers inside the span of all rows, ascending, with their errors."""
-    return Estimate(*(curvatures.joint for curvatures in now.curvatures))
-
-
-def sharpness(now: OverlapView) -> Estimate:
-    """The largest eigenvalue times γ (n,), and its error."""
-    return Estimate(*(now.gamma * curvatures.extremes[:, 1] for curvatures in now.curvatures))
-
-
-def least_curvature(now: OverlapView) -> Estimate:
-    """The smallest eigenvalue times γ (n,), and its error."""
-    return Estimate(*(now.gamma * curvatures.extremes[:, 0] for curvatures in now.curvatures))
-
-
-SHARED: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
-"""What all observables of second derivatives have."""
-LIMITS = SMOOTH, DIRECTIONS, WIDTH
-"""The limits of all observables of second derivatives."""
 OF_W = READS | {"d"}
 """The parameters on which a Hessian by the first layer depends."""
 OF_STEPS = OF_W | {"gamma", "second_layer_rate"}
 """The parameters on which a Hessian times the learning rate depends, of both layers where both are trained."""
 
+
+def of_curvatures(*labelled: Any, reads: frozenset[str] = OF_W, limits: tuple[Limit, ...] = ()) -> Observable:
+    """An observable of second derivatives, with the limits of all and its own `limits`.
+
+    labelled : its name, function, dimensions, long name and symbol.
+    """
+    shared: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
+    return Observable(*labelled, reads=reads, limits=(SMOOTH, DIRECTIONS, WIDTH, *limits), **shared)
+
+
 for observable in (
-    Observable(
+    of_curvatures(
         "hessian_bulk",
-        bulk,
+        _of("bulk"),
         ("student",),
         "eigenvalues of the Hessian outside of the span of the rows",
         r"\lambda^{\mathrm{bulk}}",
-        reads=OF_W,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "hessian_outliers",
-        outliers,
+        _of("outliers"),
         ("outlier",),
         "eigenvalues of the Hessian in the span of the rows",
         r"\lambda^{\mathrm{out}}",
-        reads=OF_W,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "joint_hessian_outliers",
-        joint_outliers,
+        _of("joint"),
         ("joint_outlier",),
         "eigenvalues of the Hessian of both layers in the span of the rows",
         r"\lambda^{\mathrm{out}}_{W, a}",
         reads=OF_W | {"second_layer_rate"},
-        limits=(*LIMITS, BOTH_LAYERS),
-        **SHARED,
+        limits=(BOTH_LAYERS,),
     ),
-    Observable(
+    of_curvatures(
         "sharpness",
-        sharpness,
+        _extreme(1),
         (),
         "learning rate times the largest eigenvalue of the Hessian",
         r"\gamma \lambda_{\max}",
         reads=OF_STEPS,
-        limits=LIMITS,
-        **SHARED,
     ),
-    Observable(
+    of_curvatures(
         "least_curvature",
-        least_curvature,
+        _extreme(0),
         (),
         "learning rate times the smallest eigenvalue of the Hessian",
         r"\gamma \lambda_{\min}",
         reads=OF_STEPS,
-        limits=LIMITS,
-        **SHARED,
     ),
 ):
     OBSERVABLES.add(observable)

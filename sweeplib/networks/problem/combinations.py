@@ -3,16 +3,23 @@
 Each dynamics has its own `limits` too, made from these features; bounds by numbers of one part stand with the part.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sweeplib.networks.problem.data import DATA
 from sweeplib.networks.problem.limits import Feature, Limit
 from sweeplib.networks.problem.starts import STARTS
 from sweeplib.networks.problem.targets import target
-from sweeplib.networks.problem.updates import UPDATES
+from sweeplib.networks.problem.updates import UPDATES, Update
 
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
+
+
+def _of_update(name: str, has: Callable[[Update], bool]) -> Feature:
+    """The feature, with this name in documents, of problems whose update `has` something."""
+    return Feature("the update {problem.update}", lambda problem: has(UPDATES[problem.update]), name)
+
 
 # features in words, with whether a problem has them and, where the words say a value, their name in documents
 SPHERE = Feature("students on the sphere", lambda problem: problem.spherical)
@@ -22,17 +29,11 @@ LOSS = Feature(
     lambda problem: not problem.criterion.is_plain,
     "a loss, or signs",
 )
-UPDATE = Feature(
-    "the update {problem.update}", lambda problem: not UPDATES[problem.update].is_plain, "an update that is not plain"
-)
-TANGENT = Feature(
-    "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
-)
-RESCALED = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].rescales, "rescaled steps")
-SIGNS = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].takes_signs, "steps of signs")
-MEMORY = Feature(
-    "the update {problem.update}", lambda problem: UPDATES[problem.update].memory is not None, "steps with a memory"
-)
+UPDATE = _of_update("an update that is not plain", lambda update: not update.is_plain)
+TANGENT = _of_update("steps along the sphere", lambda update: update.is_tangent)
+RESCALED = _of_update("rescaled steps", lambda update: update.rescales)
+SIGNS = _of_update("steps of signs", lambda update: update.takes_signs)
+MEMORY = _of_update("steps with a memory", lambda update: update.memory is not None)
 TEACHER = Feature("{problem.data}", lambda problem: DATA[problem.data].teacher, "a teacher")
 NO_TEACHER = Feature("{problem.data}", lambda problem: not DATA[problem.data].teacher, "data without a teacher")
 ORTHOGONAL = Feature("an orthogonal teacher", lambda problem: problem.teacher_start == "orthogonal")

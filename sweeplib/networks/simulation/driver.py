@@ -33,7 +33,7 @@ from sweeplib.networks.simulation.optima import schedule_of
 from sweeplib.networks.simulation.recording import EXIT_ERRORS, Recording
 from sweeplib.networks.simulation.sample_keys import samples_keys
 from sweeplib.networks.simulation.variables import error_of, stored_variables
-from sweeplib.networks.views import View
+from sweeplib.networks.views import Lazy, View, evaluated
 
 States = Sequence[tuple[Array, View]]
 """Pairs of weights (n,) and a view, as `Dynamics.look` returns them: a recorded value is the weighted sum over them."""
@@ -257,14 +257,14 @@ def _record_diagnostics(
     variables: Mapping[str, Variable],
     place: int,
     reached: NDArray[np.bool_],
-    diagnosed: Mapping[str, Array],
+    diagnosed: Mapping[str, Lazy],
 ) -> None:
     """Write what the dynamics has `diagnosed`, if it is recorded, for replicas that `reached` (n,) time number `place`.
 
     data, variables : by name, the arrays (n, ...) that are filled, and what they are. Without times the last stays.
     """
     for name in variables.keys() & diagnosed.keys():
-        diagnostic, values = diagnosed[name], data[name]
+        diagnostic, values = evaluated(diagnosed[name]), data[name]
         instants = values[:, place] if variables[name].dims[:1] == ("time",) else values
         _check_shape(name, diagnostic, instants.shape)
         instants[reached] = diagnostic[reached]

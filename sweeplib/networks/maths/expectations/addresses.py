@@ -13,8 +13,9 @@ from numba import types
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, empty_drifts
-from sweeplib.networks.numerics.binding import bound
-from sweeplib.networks.numerics.compiled import OneSignature, in_loops, inlined, over_arrays, pointer
+from sweeplib.networks.numerics.binding import bound, unbound
+from sweeplib.networks.numerics.compiled import in_loops, inlined, over_arrays, pointer
+from sweeplib.networks.numerics.python_calls import compiled
 from sweeplib.networks.numerics.vectors import WIDTH
 
 
@@ -113,11 +114,7 @@ def _chosen(number: int, first: Callable[..., None], others: Callable[..., None]
     return bound(_fill_chosen, number=number, first=inlined(first), others=inlined(others))
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `ridge_address`")
-
-
-function = fill = first = others = labels = _unbound
+function = fill = first = others = labels = unbound
 number = 0
 """What the templates below call and compare with, until `bound` puts other things in their place."""
 
@@ -167,14 +164,14 @@ def risks(pair: Pair, rule: Callable[..., None], Q: Array, M: Array, P: Array, a
     matrices = (_owned(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
     layers = (_owned(layer.T) for layer in (a, a_star))
     out = np.empty(len(M))
-    _compiled_caller(_call_risk)(risk_address(rule), pair, *matrices, *layers, out)
+    compiled(_call_risk)(risk_address(rule), pair, *matrices, *layers, out)
     return out
 
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
     out = empty_drifts(*system.M.shape)
-    _compiled_caller(_call_drifts)(drifts_address(rule), owned(system), out)
+    compiled(_call_drifts)(drifts_address(rule), owned(system), out)
     return out
 
 
@@ -193,7 +190,7 @@ def lane_drifts_of(rule: Callable[..., None], drifts: Callable[..., None], syste
     Q, M, P, a, a_star, Delta, stretch = parts
     out = empty_drifts(p, k, lanes + copies)
     lanes_system = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
-    _compiled_caller(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
+    compiled(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
     return Drifts(*(drift[..., :lanes] for drift in out))
 
 
@@ -206,12 +203,7 @@ def _owned(array: Any) -> Array:
     return np.array(array, dtype=float, order="C")
 
 
-@cache
-def _compiled_caller(template: Callable[..., None]) -> OneSignature:
-    """Return the compiled form of a call; the rule is an argument, its address, so that one form serves all rules."""
-    return OneSignature(template)
-
-
+# the rule is an argument of calls, its address, so that one compiled form serves all rules
 def _call_risk(rule, pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
     """Call a rule for risks by its address."""
     rule(pair, Q, M, P, a, a_star, out)

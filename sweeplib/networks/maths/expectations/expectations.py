@@ -13,7 +13,7 @@ from sweeplib.engine.base.registry import Registry
 from sweeplib.networks.maths.activations import Activation, activation
 from sweeplib.networks.maths.expectations import addresses
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, copy_lane, drifts_room
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 from sweeplib.networks.numerics.vectors import WIDTH, vectors
 
@@ -249,11 +249,8 @@ def in_vectors(drifts: Callable[..., None], arrays: Callable[..., tuple[Any, ...
     return bound(_fill_lanes, fill=fill, arrays=inlined(arrays))
 
 
-def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `in_vectors`")
-
-
-drifts = arrays = fill = _unbound
+drifts = arrays = fill = unbound
+"""Bound by `in_vectors`."""
 
 
 def _fill_lanes(filled: int, system: System, out: Drifts) -> None:

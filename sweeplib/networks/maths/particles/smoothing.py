@@ -20,7 +20,7 @@ from sweeplib.networks.maths.activations.activation import Activation, hinges_of
 from sweeplib.networks.maths.activations.hermite import power_coefficients
 from sweeplib.networks.maths.particles.rules import coordinates, moments
 from sweeplib.networks.numerics.arc_sine import arc_sine
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.numerics.compiled import over_arrays, without_references
 from sweeplib.networks.numerics.elementary import error_function, exponential
 
@@ -144,11 +144,8 @@ def without_knots(activation: Activation, knots: Array, constant: float) -> tupl
     return (value, slope) if varies else None
 
 
-def _unbound(x: float) -> float:
-    raise NotImplementedError("bound by `without_knots`")
-
-
-function = _unbound
+function = unbound
+"""Bound by `without_knots`."""
 places: tuple[float, ...] = (0.0,)
 """Bound by `without_knots`: the places c_j of jumps of the slope."""
 jumps: tuple[float, ...] = (0.0,)

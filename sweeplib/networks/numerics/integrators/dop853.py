@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.networks.numerics.binding import unbound
 from sweeplib.networks.numerics.compiled import inlined, loops, pointer, without_references
 from sweeplib.networks.numerics.integrators import floors
 from sweeplib.networks.numerics.packed_arguments import PACKED, packed, unpacker
@@ -57,36 +58,35 @@ def no_level(i: int, state: Array, systems: Any, work: Any) -> float:
     return 0.0
 
 
-class EquationRule:
-    """The slope and the level of equations whose systems and work arrays are of one type; without a level no targets.
+class Equations:
+    """Systems of equations and their work arrays; `calls` are what kernels take of them.
 
-    `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of the
-    examples `systems` and `work`; a class of equations makes one rule, in a cached function.
+    `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled once for all systems and
+    work arrays of a type; without a level there are no targets.
     """
 
     def __init__(
         self, slope: Callable[..., None], systems: Any, work: Any, level: Callable[..., float] = no_level
     ) -> None:
-        self.kind = numba.typeof((systems, work))
-        state, opened = numba.types.Array(numba.types.float64, 1, "C"), unpacker(self.kind)
-        types = numba.types.int64, state, PACKED
-        self.slope = pointer(_slope, numba.void(*types, state), filled=inlined(slope), opened=opened)
-        self.level = pointer(_level, numba.float64(*types), filled=inlined(level), opened=opened)
-
-
-class Equations:
-    """Systems of equations and their work arrays, of the types of the rule; `calls` are what kernels take of them."""
-
-    def __init__(self, rule: EquationRule, systems: Any, work: Any) -> None:
         self.systems, self.work = systems, work
-        self.calls = Calls(rule.slope, rule.level, packed((systems, work), rule.kind))
+        kind = numba.typeof((systems, work))
+        slope_of, level_of = _addresses(slope, level, kind)
+        self.calls = Calls(slope_of, level_of, packed((systems, work), kind))
 
 
-def _unbound(*_):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `EquationRule`")
+@cache
+def _addresses(slope: Callable[..., None], level: Callable[..., float], kind: numba.types.Type) -> tuple[Any, Any]:
+    """The addresses of a slope and of a level of equations whose systems and work arrays have this type of numba."""
+    state, opened = numba.types.Array(numba.types.float64, 1, "C"), unpacker(kind)
+    types = numba.types.int64, state, PACKED
+    return (
+        pointer(_slope, numba.void(*types, state), filled=inlined(slope), opened=opened),
+        pointer(_level, numba.float64(*types), filled=inlined(level), opened=opened),
+    )
 
 
-filled = opened = _unbound
+filled = opened = unbound
+"""Bound by `_addresses`."""
 
 
 def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]

@@ -6,17 +6,16 @@ is about; arrays (n,), such as `until`, have all solutions.
 """
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.numerics.compiled import OneSignature
 from sweeplib.networks.numerics.integrators import dop853, explicit, floors
 from sweeplib.networks.numerics.integrators.dop853 import Equations
 from sweeplib.networks.numerics.integrators.solutions import solutions_at_start
 from sweeplib.networks.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
+from sweeplib.networks.numerics.python_calls import compiled
 
 STEPS_A_ROUND = 200
 """Steps of each solution after which the clock is looked at."""
@@ -24,18 +23,6 @@ FEWEST_STEPS = 100
 """The linearised flow is tried where it spares more steps than these, and one a variable."""
 MOST_VARIABLES = 2000
 """Larger systems have no Jacobian: they go on with explicit steps, however many stability asks for."""
-
-
-@cache
-def _advance() -> OneSignature:
-    """`explicit.advance`, compiled once for all equations."""
-    return OneSignature(explicit.advance)
-
-
-@cache
-def _levels() -> OneSignature:
-    """The compiled `_fill_levels`, once for all equations."""
-    return OneSignature(_fill_levels)
 
 
 def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
@@ -83,7 +70,8 @@ class Integration:
         self._equations, self._rtol, self._targets = equations, rtol, targets
         self._beyond = beyond
         small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
-        self._solutions = solutions_at_start(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        given = {"rtol": rtol, "relative": small[0], "tremor": small[1], "end": ends, "longest": longest}
+        self._solutions = solutions_at_start(states, max_steps, atol, targets, **given)
         # by number of the solution; a system is what both of its integrators call
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
@@ -124,7 +112,7 @@ class Integration:
     def levels(self, order: NDArray[np.intp]) -> Array:
         """The levels (len(order),) of the present states of the solutions in `order`."""
         values = np.empty(len(order))
-        _levels()(self._equations.calls, order, self.states, values)
+        compiled(_fill_levels)(self._equations.calls, order, self.states, values)
         return values
 
     @property
@@ -159,7 +147,7 @@ class Integration:
         """Take some steps of the solutions in `order`; return of each whether it came as far as it will."""
         solutions = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        _advance()(
+        compiled(explicit.advance)(
             self._equations.calls,
             order[~implicit],
             until,

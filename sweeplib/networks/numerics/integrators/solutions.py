@@ -58,32 +58,19 @@ class Solutions(NamedTuple):
     passing: Array
 
 
-def solutions_at_start(
-    states: Array,
-    end: Array,
-    longest: Array,
-    rtol: Array,
-    atol: Array,
-    relative: Array,
-    tremor: Array,
-    targets: Array,
-    max_steps: int,
-) -> Solutions:
+def solutions_at_start(states: Array, max_steps: int, atol: Array, targets: Array, **given: Array) -> Solutions:
     """The solutions with these states (n, size) at time zero, none of which has begun: their next step is zero.
 
-    targets (n, targets) : of the level. max_steps : of each solution. The other arguments are fields of `Solutions`.
+    targets (n, targets) : of the level. max_steps : of each solution. given : the other fields of `Solutions` that hold
+    from the start: tolerances, `relative` and `tremor`, and the times `end` and `longest`.
     """
     n, size = states.shape
     return Solutions(
-        rtol=rtol,
+        **given,
         atol=atol,
-        relative=relative,
+        targets=targets,
         hidden=np.zeros(n, dtype=np.bool_),
         floor=np.repeat(atol[:, None], size, axis=1),
-        tremor=tremor,
-        targets=targets,
-        end=end,
-        longest=longest,
         time=np.zeros(n),
         step=np.zeros(n),
         state=states.copy(),

@@ -16,14 +16,14 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
-from sweeplib.networks.numerics.compiled import OneSignature
 from sweeplib.networks.numerics.integrators.dop853 import Equations, fill_slope, level
+from sweeplib.networks.numerics.python_calls import compiled
 
 # near the root of the rounding of doubles, where the errors of rounding and of curvature are alike
 INCREMENT = 1e-8
@@ -47,20 +47,6 @@ def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-
         shifted[v] = state[v]
 
 
-class _Functions(NamedTuple):
-    """The compiled functions that Python calls."""
-
-    slope: OneSignature
-    jacobian: OneSignature
-    level: OneSignature
-
-
-@cache
-def _functions() -> _Functions:
-    """The compiled functions, once for all equations; they have the types of their first call."""
-    return _Functions(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
-
-
 @cache
 def has_one_memory() -> bool:
     """Whether all integrators of LSODA in a process share the memory of one, as before SciPy 1.17."""
@@ -79,7 +65,7 @@ class StiffSystem:
     """
 
     def __init__(self, equations: Equations, i: int) -> None:
-        self._equations, self._i, self._compiled = equations, i, _functions()
+        self._equations, self._i = equations, i
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 
@@ -92,7 +78,7 @@ class StiffSystem:
         if not np.array_equal(state, self._last[0]):
             state = np.array(state, dtype=float)
             out = np.empty_like(state)
-            self._compiled.slope(self._i, self._equations.calls, state, out)
+            compiled(fill_slope.py_func)(self._i, self._equations.calls, state, out)
             self._last = state, out
             self.evaluations += 1
         return self._last[1].copy()
@@ -101,13 +87,13 @@ class StiffSystem:
         """The derivative of the slope by the state, (size, size), at a state (size,)."""
         out = np.empty((len(state), len(state)))
         state = np.array(state, dtype=float)
-        self._compiled.jacobian(self._equations.calls, self._i, state, self.slope(time, state), out)
+        compiled(_fill_jacobian)(self._equations.calls, self._i, state, self.slope(time, state), out)
         self.evaluations += len(state)
         return out
 
     def level(self, state: Array) -> float:
         """The level of a state (size,)."""
-        return float(self._compiled.level(self._i, self._equations.calls, np.array(state, dtype=float)))
+        return float(compiled(level.py_func)(self._i, self._equations.calls, np.array(state, dtype=float)))
 
 
 class StiffSolution:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.problem.losses.loss import LOSSES, Loss
 
 if TYPE_CHECKING:
@@ -37,12 +38,8 @@ def mean(risks: Any, a: Any, Delta: Any) -> Any:
     return 0.5 * (risks(a) - risks(-a))
 
 
-def _unbound(*_: Any) -> None:
-    """Stand for what `drifts` puts in the place of `rule` and `System` in the compiled `_drifts`."""
-    raise NotImplementedError("bound by `drifts`")
-
-
-rule = System = _unbound
+rule = System = unbound
+"""Bound by `drifts`."""
 
 
 @cache
@@ -53,7 +50,6 @@ def drifts(needed: "Expectations") -> "Expectations":
     All factors s are powers of two: nothing is rounded.
     """
     from sweeplib.networks.maths.expectations import system
-    from sweeplib.networks.numerics.binding import bound
     from sweeplib.networks.numerics.compiled import inlined
 
     of_labels = bound(_drifts, rule=inlined(needed.drifts), System=system.System)

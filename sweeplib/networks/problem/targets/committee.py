@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.binding import bound, unbound
 from sweeplib.networks.problem.targets.target import TARGET_FIELDS, TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.networks.maths.expectations import Expectations
 
 
-def _unbound(field: float) -> float:
-    """Stand for σ*, which `labels` puts in its place."""
-    raise NotImplementedError("bound by `labels`")
-
-
-value = _unbound
+value = unbound
+"""Bound by `labels`."""
 
 
 def fill(lam_star: Array, a_star: Array, out: Array) -> None:
