@@ -4,6 +4,7 @@ Processes that are forked begin with one state of them, in which several cases w
 """
 # ruff: noqa: NPY002  (the legacy functions are the subject)
 
+import pickle
 import random
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,14 @@ def seed_globals(stream: bytes) -> None:
     random.seed(int.from_bytes(stream[16:32], "little"))
     if torch := sys.modules.get("torch"):
         torch.manual_seed(int.from_bytes(stream[32:], "little"))
+
+
+def states_since(stream: bytes) -> dict[str, Any]:
+    """Return the states of the global generators; {} if nothing was drawn from them since `seed_globals(stream)`."""
+    states = global_states()
+    with global_states_kept():
+        seed_globals(stream)
+        return {} if pickle.dumps(states) == pickle.dumps(global_states()) else states
 
 
 def global_states() -> dict[str, Any]:

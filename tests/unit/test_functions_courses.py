@@ -20,6 +20,7 @@ from sweeplib.engine.storage.store import checkpoints
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import TimeUpError, registered
+from sweeplib.functions.global_generators import BYTES, global_states_kept, seed_globals, states_since
 from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.functions.states import state_bytes, state_in
 
@@ -157,6 +158,9 @@ def test_a_call_goes_on_with_the_global_generators_as_they_were(written: Written
             _results(tmp_path / "kept", np.inf, timeout=0.0)
     again = _results(tmp_path / "kept", np.inf)
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+    with global_states_kept():
+        seed_globals(stream := bytes(range(BYTES)))
+        assert states_since(stream) == {}, "other checkpoints do not grow"
 
 
 def test_a_result_on_the_way_is_not_the_last_one(written: Written, tmp_path: Path) -> None:
