@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from sweeplib.engine.execution.estimates import Plan
     from sweeplib.functions.function import Function
 
+IN_MEMORY = 2**26
+"""The bytes up to which a run returns its dataset loaded."""
+
 
 class Sweep:
     """A sweep and the folder of its results, `results`/name.
@@ -100,6 +103,8 @@ class Sweep:
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
         """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.
 
+        Up to `IN_MEMORY` bytes are loaded, so that they stay as they are when the folder has a later one.
+
         client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
             `cluster` is used, with as many `workers` if given, and ends with the run.
 
@@ -132,7 +137,8 @@ class Sweep:
                 publish_dataset(self.design, finalise(self.design, self.directory))
         for name, summary in summaries.items():
             _warn_of_failures(self.directory, name, summary.cases)
-        return self.dataset
+        ds = self.dataset
+        return ds.load() if ds.nbytes <= IN_MEMORY else ds
 
     @property
     def status(self) -> dict[str, dict[str, int]]:
@@ -150,7 +156,10 @@ class Sweep:
 
     @property
     def dataset(self) -> "xr.Dataset":
-        """The dataset that the last run wrote, opened lazily. InputError if there is none."""
+        """The dataset that the last run wrote, opened lazily: once two later ones were written it cannot be read.
+
+        InputError if there is none.
+        """
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
@@ -292,8 +301,10 @@ def sweep(
     config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, ...
         `grid` and `parameters` in it have what no argument of the call says, such as a design or `zip`.
 
-    What was computed before is not computed again: with more seeds or values the dataset grows. The file of a function
-    of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
+    What was computed before is not computed again: with more seeds or values the dataset grows. With others it takes
+    the place of the one in the folder, unless the call has another `name`. What an earlier call returned stays as it
+    is up to 64 MiB; a larger one is read from the folder, which keeps the last two. The file of a function of a script
+    or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
     _refuse_names_of(sweep, function)
     whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)

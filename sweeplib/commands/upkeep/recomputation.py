@@ -51,6 +51,7 @@ class Recomputation(NamedTuple):
     """A row of a segment that was computed again: the identity of its case, and the differences (`differences`)."""
 
     segment: Segment
+    row: int
     identity: bytes
     differences: dict[str, str]
 
@@ -75,7 +76,7 @@ def comparisons(segment: Segment, rows: Sequence[int]) -> list[Recomputation]:
             records = Records({}, np.array([Status.failed], np.uint8))
         for at, place in enumerate(places.tolist()):
             of_case = differences(segment, rows[place], records, at)
-            results.append(Recomputation(segment, cases[place].identity(), of_case))
+            results.append(Recomputation(segment, rows[place], cases[place].identity(), of_case))
     return results
 
 
@@ -127,24 +128,33 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     findings, notes = [], []
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
-        all_differ = len(differing) == len(of_dynamics) > 1
+        why = "all cases of the sample differ, as with other libraries or hardware"
+        refusal = why if len(differing) == len(of_dynamics) > 1 else ""
+        if differing and not _is_reproducible(differing[0][1]):
+            refusal = "computed twice here, a case has two results: it depends on more than its values and its seed"
         for stored, outcome in differing:
             if is_like_here(processors := outcome.segment.processors):
-                findings.append(_finding(stored, outcome, all_differ=all_differ))
+                findings.append(_finding(stored, outcome, refusal))
             else:
                 where = f"{stored.described((outcome.identity,))} computed on {', '.join(processors)}"
                 notes.append(f"{where}, not on {machine()}: {outcome.first}")
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
-def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:
+def _is_reproducible(outcome: Recomputation) -> bool:
+    """Return whether a case that differs from the store does so in the same way if it is computed once more."""
+    [again] = comparisons(outcome.segment, [outcome.row])
+    return again.differences == outcome.differences
+
+
+def _finding(stored: StoredCases, outcome: Recomputation, refusal: str) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better.
 
-    all_differ : whether all cases of the dynamics' sample do.
+    refusal : why not, of all cases of the dynamics' sample; "" if it would.
     """
     identity, remedy, why = outcome.identity, Remedy.cases, ""
-    if all_differ:
-        remedy, why = Remedy.refused, "all cases of the sample differ: no damage, but other libraries or hardware"
+    if refusal:
+        remedy, why = Remedy.refused, refusal
     elif "status" in outcome.differences:
         remedy, why = Remedy.refused, "it does not end here as in the store: `sweeplib reproduce` shows how"
     problem = f"the case {identity.hex()} computed again has other bits: {outcome.first}"
