@@ -28,7 +28,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,9 +124,8 @@ class Sweep:
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
         if workers is not None and (type(workers) is not int or workers < 1):
-            raise InputError(
-                "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
-            )
+            expected = "a whole number from 1 on"
+            raise InputError("not a number of workers", key="workers", value=workers, expected=expected)
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():
@@ -224,37 +223,26 @@ class Sweep:
         if self._file is not None:
             record_origin(self._file, self.directory)
 
-    @cached_property
-    def _lines(self) -> list[str]:
-        """The lines of the representation: name, axes, seeds, dynamics and times."""
-        axes = [
-            " = ".join(
-                [
-                    ", ".join([axis.name, *axis.linked]),
-                    _range(axis.values),
-                ]
-            )
-            for axis in self.design.grid.axes
-        ]
-        seeds, times = self.design.seeds, self.design.recording.times
-        return [
-            f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
-            *(f"  {axis}" for axis in axes),
-            f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
-            f"  dynamics: {', '.join(self.design.runs)}",
-            f"  times: {_range(times)}{self._unit}",
-        ]
-
     @property
     def _unit(self) -> str:
         """Return what stands behind recording times that are not in ODE time."""
-        clock = self.design.clock
-        if clock is None:
+        if (clock := self.design.clock) is None:
             return ""
         return f" × {clock.text}" if clock.count is None else f" ({clock.attributes()['long_name']})"
 
     def __repr__(self) -> str:
-        return "\n".join(self._lines)
+        """Return the name, the axes, the number of seeds, the dynamics and the times, a line each."""
+        from sweeplib.engine.design.axis import values_in_words
+
+        axes, seeds, times = self.design.grid.axes, self.design.seeds, self.design.recording.times
+        lines = [
+            f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
+            *(f"  {', '.join([axis.name, *axis.linked])} = {values_in_words(axis.values)}" for axis in axes),
+            f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
+            f"  dynamics: {', '.join(self.design.runs)}",
+            f"  times: {values_in_words(times)}{self._unit}",
+        ]
+        return "\n".join(lines)
 
 
 def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int]) -> None:
@@ -273,12 +261,6 @@ def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int])
     # the line of the caller, which called `Sweep.run` or `sweep` or `answer`
     here = takewhile(lambda entry: entry.filename == __file__, inspect.stack(0))
     warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=1 + len(list(here)))
-
-
-def _range(values: Any) -> str:
-    """Return values in words: all of a few, or the first two, the last one and their number."""
-    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]}, {texts[1]}, ..., {texts[-1]} ({len(texts)} values)"
 
 
 def sweep(
@@ -399,13 +381,13 @@ def sweep_of(
         raise InputError("not a name of a sweep", key="name", value=name, expected=SAID_OF_NAMES)
     values = {key: plain(value) for key, value in parameters.items()}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
-    fixed = {key: value for key, value in values.items() if key not in axes}
     others = _keys_of(config, "config")
     for key, argument in _OF_CALLS.items():
         if key in others:
             expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    for key, arguments in (("grid", axes), ("parameters", fixed)):
+    fixed = {key: value for key, value in values.items() if key not in axes}
+    for key, arguments in {"grid": axes, "parameters": fixed}.items():
         section = _keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
