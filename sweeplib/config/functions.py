@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -102,7 +103,11 @@ def file_of(function: Function, directory: Path) -> Path:
             write_bytes(file, content)
     if not path.exists():
         write_text(path, source.text)
-    imported, _, _ = called(f"{path}:{function.name}", directory)
+    words, sys.argv = sys.argv, [str(path)]
+    try:  # as in other processes, so that what depends on the command line here is another value
+        imported, _, _ = called(f"{path}:{function.name}", directory)
+    finally:
+        sys.argv = words
     if is_python:
         refuse_other_values(function, imported, source.compared)
     return path

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.config.functions import file_of
 from sweeplib.engine.code import sources
 from sweeplib.engine.code.plugins import others_in_plugin
-from sweeplib.functions.function import Function, Source, registered
+from sweeplib.functions.function import MAIN, Function, Source, registered
 from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
 from sweeplib.functions.stored import load_stored, sealed_content, stored
 
@@ -77,6 +78,8 @@ def own_of(text: str) -> Callable[..., Any]:
         ("class A:\n    made = []\n    def __init__(self):\n        A.made.append(self)\na = A()", "len(A.made)"),
         ("class A:\n    n = 2\n    def of(self):\n        return self.n\na = A()\nof = a.of\na.n = 5", "of()"),
         ("class A:\n    n = 1\na = A()\nclass A:\n    n = 2", "a.n + 3 * A.n"),
+        ("def f(x):\n    return 2 * x\nlaws = {'a': [f, int('3')]}", "laws['a'][0](1) + laws['a'][1]"),
+        ("def main():\n    return own()\nargs = [main, len('ab')]", "args[1] if callable(args[0]) else 0"),
         ("import math, functools\nlaw = functools.partial(math.pow, float('3'))", "law(2)"),
         ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
@@ -244,6 +247,21 @@ def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
     source = source_of(imported(f"{HEAD}{before}{OWN.format('own_settings.K')}"))
     assert f"own_settings.setup({argument})" in source.text and "shown" not in source.text
     assert imported(source)() == 4
+
+
+def test_what_other_processes_compute_of_another_command_line_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is in no file: it has code."""
+    script = ModuleType(MAIN)
+    text = f"import sys\n{HEAD}laws = [lambda: 1, len(sys.argv)]\n{OWN.format('laws[1]')}"
+    vars(script)["In"] = [text, ""]
+    monkeypatch.setitem(sys.modules, MAIN, script)
+    monkeypatch.setattr(sys, "argv", ["script.py", "3"])
+    exec(text, vars(script))
+    with pytest.raises(InputError, match="laws has another value here than the statements give it"):
+        file_of(script.own, tmp_path)
+    assert sys.argv == ["script.py", "3"]
 
 
 def test_the_file_of_a_value_is_that_of_its_digest(tmp_path: Path) -> None:
@@ -541,6 +559,9 @@ from sweeplib import simulator
 
 parser = argparse.ArgumentParser()
 parser.add_argument("k", type=float)
+def main():
+    pass
+parser.set_defaults(main=main)
 args = parser.parse_args()
 
 @dataclass
