@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sweeplib.functions.function import Function
 
 IN_MEMORY = 2**26
-"""The bytes up to which a run returns its dataset loaded."""
+"""The bytes up to which a run returns its dataset loaded: the folder keeps the last two versions alone."""
 
 
 class Sweep:
@@ -103,13 +103,11 @@ class Sweep:
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
         """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.
 
-        Up to `IN_MEMORY` bytes are loaded, so that they stay as they are when the folder has a later one.
-
         client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
             `cluster` is used, with as many `workers` if given, and ends with the run.
 
         Failed cases are recorded and raise no error: a UserWarning says how many there are, and why the first one
-        failed (`status`). After an interrupt the same call continues.
+        failed (`status`). After an interrupt the same call continues. Up to `IN_MEMORY` bytes are loaded.
         """
         from sweeplib.commands.sweep import simulate
         from sweeplib.engine.process.children import script_not_imported
@@ -124,9 +122,8 @@ class Sweep:
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
         if workers is not None and (type(workers) is not int or workers < 1):
-            raise InputError(
-                "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
-            )
+            expected = "a whole number from 1 on"
+            raise InputError("not a number of workers", key="workers", value=workers, expected=expected)
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():
@@ -137,8 +134,7 @@ class Sweep:
                 publish_dataset(self.design, finalise(self.design, self.directory))
         for name, summary in summaries.items():
             _warn_of_failures(self.directory, name, summary.cases)
-        ds = self.dataset
-        return ds.load() if ds.nbytes <= IN_MEMORY else ds
+        return ds.load() if (ds := self.dataset).nbytes <= IN_MEMORY else ds
 
     @property
     def status(self) -> dict[str, dict[str, int]]:
@@ -156,10 +152,7 @@ class Sweep:
 
     @property
     def dataset(self) -> "xr.Dataset":
-        """The dataset that the last run wrote, opened lazily: once two later ones were written it cannot be read.
-
-        InputError if there is none.
-        """
+        """The dataset that the last run wrote, opened lazily. InputError if there is none."""
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
@@ -227,15 +220,7 @@ class Sweep:
     @cached_property
     def _lines(self) -> list[str]:
         """The lines of the representation: name, axes, seeds, dynamics and times."""
-        axes = [
-            " = ".join(
-                [
-                    ", ".join([axis.name, *axis.linked]),
-                    _range(axis.values),
-                ]
-            )
-            for axis in self.design.grid.axes
-        ]
+        axes = [f"{', '.join([axis.name, *axis.linked])} = {_range(axis.values)}" for axis in self.design.grid.axes]
         seeds, times = self.design.seeds, self.design.recording.times
         return [
             f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
@@ -301,10 +286,9 @@ def sweep(
     config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, ...
         `grid` and `parameters` in it have what no argument of the call says, such as a design or `zip`.
 
-    What was computed before is not computed again: with more seeds or values the dataset grows. With others it takes
-    the place of the one in the folder, unless the call has another `name`. What an earlier call returned stays as it
-    is up to 64 MiB; a larger one is read from the folder, which keeps the last two. The file of a function of a script
-    or a notebook is written into the folder. InputError for anything wrong, before any call.
+    What was computed before is not computed again: with more seeds or values the dataset grows. With others it replaces
+    the one in the folder, unless the call has another `name`; up to 64 MiB, what was returned before stays. The file of
+    a function of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
     _refuse_names_of(sweep, function)
     whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)
