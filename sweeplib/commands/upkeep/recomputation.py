@@ -106,14 +106,14 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     places = random.sample(range(total), min(total, SIZE if number is None else number))
     seconds, expensive, chosen = 0.0, 0, dict[int, list[int]]()
     for place in places:
-        part = int(np.searchsorted(starts, place, side="right")) - 1
-        _, segment, rows = parts[part]
+        source = int(np.searchsorted(starts, place, side="right")) - 1
+        _, segment, rows = parts[source]
         seconds += SECONDS_A_WORK_UNIT * segment.work
         if number is not None or seconds <= SECONDS:
-            chosen.setdefault(part, []).append(int(rows[place - starts[part]]))
+            chosen.setdefault(source, []).append(int(rows[place - starts[source]]))
         else:
             expensive += 1
-    return Sample([(*parts[part][:2], sorted(chosen[part])) for part in sorted(chosen)], expensive)
+    return Sample([(*parts[source][:2], sorted(chosen[source])) for source in sorted(chosen)], expensive)
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
