@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 import sweeplib
 from sweeplib import InputError
-from sweeplib.config.functions import file_of
+from sweeplib.config.functions import called, file_of
 from sweeplib.engine.code import sources
 from sweeplib.engine.code.plugins import others_in_plugin
 from sweeplib.functions.function import MAIN, Function, Source, registered
 from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
 from sweeplib.functions.stored import load_stored, sealed_content, stored
+from tests.plugged import nothing_left
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -247,6 +248,21 @@ def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
     source = source_of(imported(f"{HEAD}{before}{OWN.format('own_settings.K')}"))
     assert f"own_settings.setup({argument})" in source.text and "shown" not in source.text
     assert imported(source)() == 4
+
+
+def test_a_file_of_a_package_is_imported_as_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may import relatively, and is one module with what a script imports from the package."""
+    folder = tmp_path / "own_package" / "inner"
+    folder.mkdir(parents=True)
+    for name in ("own_package", "own_package/inner"):
+        (tmp_path / name / "__init__.py").touch()
+    (folder.parent / "const.py").write_text("C = 4\n")
+    (folder / "sim.py").write_text(f"{HEAD}from ..const import C\n{OWN.format('C * x')}")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with nothing_left():
+        function, _, _ = called("sim.py", folder)
+        assert function(x=2.0) == 8.0 and function.module == "own_package.inner.sim"
+        assert file_of(function, tmp_path) == folder / "sim.py"
 
 
 def test_what_other_processes_compute_of_another_command_line_is_refused(
