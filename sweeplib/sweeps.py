@@ -318,9 +318,11 @@ def answer(
         result, of: "optimum" or "crossing" where along an axis it is least or passes a value (`options`).
     others : the parameters and the keywords of `sweep`.
     """
+    from sweeplib.config.section import keys_of
+
     _refuse_names_of(sweep, function)
     _refuse_names_of(answer, function)
-    config = _keys_of(others.pop("config", None), "config")
+    config = keys_of(others.pop("config", None), "config")
     workers, progress = others.pop("workers", None), others.pop("progress", False)
     question: dict[str, Any] = {"of": of, "to": to, "refine": refine, "budget": budget}
     chosen = dict(options or {})
@@ -330,7 +332,7 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    questions = _keys_of(config.pop("answers", None), "config.answers")
+    questions = keys_of(config.pop("answers", None), "config.answers")
     if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
         raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
@@ -342,13 +344,6 @@ def answer(
 
 _OF_CALLS = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
 """What a call says by an argument, in place of a key of its `config`."""
-
-
-def _keys_of(section: Any, key: str) -> dict[str, Any]:
-    """Return a section of the config of a call as keys; InputError for something else, under the `key` of it."""
-    if not isinstance(section, Mapping | None):
-        raise InputError("not a section", key=key, value=section, expected="keys with their values, a dict")
-    return dict(section or {})
 
 
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
@@ -373,6 +368,7 @@ def sweep_of(
     """Return the sweep of a function, which is not run; the arguments are those of `sweep`."""
     from sweeplib.config.functions import file_of
     from sweeplib.config.models import NAME, SAID_OF_NAMES
+    from sweeplib.config.section import keys_of
     from sweeplib.config.values import plain
     from sweeplib.functions.function import Function
 
@@ -389,13 +385,13 @@ def sweep_of(
     values = {key: plain(value) for key, value in parameters.items()}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
-    others = _keys_of(config, "config")
+    others = keys_of(config, "config")
     for key, argument in _OF_CALLS.items():
         if key in others:
             expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
     for key, arguments in (("grid", axes), ("parameters", fixed)):
-        section = _keys_of(others.pop(key, None), f"config.{key}")
+        section = keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
