@@ -342,10 +342,6 @@ def answer(
     return whole.answers
 
 
-_OF_CALLS = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
-"""What a call says by an argument, in place of a key of its `config`."""
-
-
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
     """Raise InputError if a parameter of a function has the name of an argument of a `call`, which would take it."""
     arguments = inspect.signature(call).parameters.values()
@@ -386,16 +382,17 @@ def sweep_of(
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
     others = keys_of(config, "config")
-    for key, argument in _OF_CALLS.items():
+    arguments = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
+    for key, argument in arguments.items():
         if key in others:
             expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    for key, arguments in (("grid", axes), ("parameters", fixed)):
+    for key, entries in (("grid", axes), ("parameters", fixed)):
         section = keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
-        others[key] = {**section, **arguments}
+        others[key] = {**section, **entries}
     file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
     return Sweep(name=name, results=results, **({"figures": []} | others | keys))
