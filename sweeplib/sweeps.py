@@ -276,7 +276,8 @@ def sweep(
 ) -> "xr.Dataset":
     """Return the dataset of a function at all combinations of some values of its parameters, with so many replicas.
 
-    parameters : a value, or a list, an array or a spacing (`{"linspace": [2, 3, 11]}`) of values, which is an axis.
+    parameters : a value, or a list, an array or a spacing (`{"linspace": [2, 3, 11]}`) of values, which is an axis;
+        of a function with the argument `times`, the recording times, too.
     seeds : the number of replicas of each point, or what else the key `seeds` of a YAML file may be.
     name : of the sweep and its folder in `results`; by default that of the function.
     workers, progress : as in `Sweep.run`.
@@ -311,9 +312,11 @@ def answer(
         result, of: "optimum" or "crossing" where along an axis it is least or passes a value (`options`).
     others : the parameters and the keywords of `sweep`.
     """
+    from sweeplib.config.section import keys_of
+
     _refuse_names_of(sweep, function)
     _refuse_names_of(answer, function)
-    config = _keys_of(others.pop("config", None), "config")
+    config = keys_of(others.pop("config", None), "config")
     workers, progress = others.pop("workers", None), others.pop("progress", False)
     question: dict[str, Any] = {"of": of, "to": to, "refine": refine, "budget": budget}
     chosen = dict(options or {})
@@ -323,7 +326,7 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    questions = _keys_of(config.pop("answers", None), "config.answers")
+    questions = keys_of(config.pop("answers", None), "config.answers")
     if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
         raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
@@ -331,17 +334,6 @@ def answer(
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
-
-
-_OF_CALLS = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
-"""What a call says by an argument, in place of a key of its `config`."""
-
-
-def _keys_of(section: Any, key: str) -> dict[str, Any]:
-    """Return a section of the config of a call as keys; InputError for something else, under the `key` of it."""
-    if not isinstance(section, Mapping | None):
-        raise InputError("not a section", key=key, value=section, expected="keys with their values, a dict")
-    return dict(section or {})
 
 
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
@@ -366,8 +358,9 @@ def sweep_of(
     """Return the sweep of a function, which is not run; the arguments are those of `sweep`."""
     from sweeplib.config.functions import file_of
     from sweeplib.config.models import NAME, SAID_OF_NAMES
+    from sweeplib.config.section import keys_of
     from sweeplib.config.values import plain
-    from sweeplib.functions.function import Function
+    from sweeplib.functions.function import TIMES, Function
 
     if not isinstance(function, Function):
         expected = '`@simulator(RESULT="units")` before its definition'
@@ -380,19 +373,21 @@ def sweep_of(
     if not re.fullmatch(NAME, name):  # before a file is written into its folder
         raise InputError("not a name of a sweep", key="name", value=name, expected=SAID_OF_NAMES)
     values = {key: plain(value) for key, value in parameters.items()}
+    times = {TIMES: values.pop(TIMES)} if function.takes_times and TIMES in values else {}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
-    others = _keys_of(config, "config")
-    for key, argument in _OF_CALLS.items():
+    fixed = {key: value for key, value in values.items() if key not in axes}
+    others = keys_of(config, "config")
+    arguments = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
+    for key, argument in (arguments | dict.fromkeys(times, TIMES)).items():
         if key in others:
             expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    fixed = {key: value for key, value in values.items() if key not in axes}
-    for key, arguments in {"grid": axes, "parameters": fixed}.items():
-        section = _keys_of(others.pop(key, None), f"config.{key}")
+    for key, entries in (("grid", axes), ("parameters", fixed)):
+        section = keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
-        others[key] = {**section, **arguments}
+        others[key] = {**section, **entries}
     file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
-    return Sweep(name=name, results=results, **({"figures": []} | others | keys))
+    return Sweep(name=name, results=results, **({"figures": []} | others | times | keys))
