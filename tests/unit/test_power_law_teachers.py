@@ -44,7 +44,9 @@ def test_the_rows_are_a_power_law(beta: float) -> None:
         assert run.risk.item() == same.risk.item()
 
 
-@pytest.mark.parametrize("text", ["power", "power(x)", "power(1 5)", "zeta(2)", "power(inf)", "power(1, 2)", ""])
+@pytest.mark.parametrize(
+    "text", ["power", "power(x)", "power(1 5)", "power(1_0)", "power(٣)", "zeta(2)", "power(inf)", "power(1, 2)", ""]
+)
 def test_another_text_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"power\(beta\)") as refused:
         Problem(**ONE, a_star=text)

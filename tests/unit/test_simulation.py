@@ -38,6 +38,7 @@ def test_a_number_of_seeds_may_be_one_of_numpy() -> None:
     [
         ({"seeds": 2.0}, "seeds: not a list; got 2.0"),
         ({"seeds": True}, "seeds: not a list; got True"),
+        ({"seeds": np.array(2)}, "seeds: not a list; got "),
         ({"times": 1.0}, "times: not a list; got 1.0; expected a list, such as [1.0]"),
         ({"thresholds": 0.5}, "thresholds: not a list; got 0.5"),
         ({"observables": "risk"}, "observables: not a list; got 'risk'; expected a list, such as ['risk']"),
@@ -51,6 +52,11 @@ def test_what_are_no_arguments_of_simulate_is_refused_in_a_line(more, said) -> N
     with pytest.raises(InputError) as refused:
         inspect.unwrap(sweeplib.simulate)(**arguments)  # without the check of its types, which users do not have
     assert str(refused.value).startswith(said)
+
+
+def test_texts_are_no_weights() -> None:
+    with pytest.raises(InputError, match="^W: not weights; .* expected a matrix of finite numbers"):
+        matrix_of("W", np.full((2, 2), "1"), "not weights")
 
 
 def test_the_attributes_tell_all_that_numbers_depend_on() -> None:

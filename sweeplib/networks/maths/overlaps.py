@@ -87,8 +87,9 @@ def matrix_of(name: str, value: ArrayLike, trouble: str) -> Array:
     """The value as a matrix, a copy; raise InputError with this `trouble` unless it is one of finite numbers."""
     try:
         numbers = np.array(value, ndmin=2)
-        matrix = None if numbers.dtype.kind == "c" else numbers.astype(np.float64)
-    except (ValueError, TypeError, OverflowError):  # lists of several lengths, text, 10**400
+        # of an array of texts NumPy would read the numbers
+        matrix = numbers.astype(np.float64) if numbers.dtype.kind in "biufO" else None
+    except (ValueError, TypeError, OverflowError):  # lists of several lengths, None, 10**400
         matrix = None
     if matrix is None or matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InputError(trouble, key=name, value=value, expected="a matrix of finite numbers")

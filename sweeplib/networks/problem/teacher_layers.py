@@ -13,7 +13,7 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations.named import spelled
 
-LAW = re.compile(r"power\s*\((.*)\)")
+LAW = re.compile(r"power\s*\(\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*\)", re.ASCII | re.IGNORECASE)
 """A power law as it is written, with its exponent β."""
 EXPECTED = "a number, a list with one number a row, or the power law power(beta), as power(1.5)"
 
@@ -23,10 +23,7 @@ def canonical_layer(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     match = LAW.fullmatch(value.strip())
-    try:
-        beta = float(match[1]) if match else math.nan
-    except ValueError:
-        beta = math.nan
+    beta = float(match[1]) if match else math.nan
     if not math.isfinite(beta):
         raise InputError("no second layer of a teacher", value=value, expected=EXPECTED)
     return spelled("power", (beta + 0.0,))  # + 0.0: −0 is 0

@@ -96,9 +96,12 @@ def simulate(
 
 def _listed(key: str, values: Any) -> tuple[Any, ...]:
     """The values as a tuple; InputError, with the key, for a single one."""
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError("not a list", key=key, value=values, expected=f"a list, such as [{values!r}]")
-    return tuple(values)
+    try:
+        if not isinstance(values, str):
+            return tuple(values)
+    except TypeError:  # of a number, and of an array without an axis
+        pass
+    raise InputError("not a list", key=key, value=values, expected=f"a list, such as [{values!r}]")
 
 
 @dataclass(frozen=True, eq=False)
