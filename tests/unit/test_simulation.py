@@ -10,6 +10,7 @@ import xarray as xr
 import sweeplib
 from sweeplib import InputError, Overlaps, Problem
 from sweeplib.engine.status import Status
+from sweeplib.networks.maths.overlaps import matrix_of
 from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulation.sample_keys import samples_key
 from sweeplib.networks.views import OverlapView
