@@ -56,7 +56,7 @@ def test_what_are_no_arguments_of_simulate_is_refused_in_a_line(more, said) -> N
 
 
 def test_texts_are_no_weights() -> None:
-    with pytest.raises(InputError, match="^W: not weights; .* expected a matrix of finite numbers"):
+    with pytest.raises(InputError, match=r"^W: not weights; .* expected a matrix of finite numbers"):
         matrix_of("W", np.full((2, 2), "1"), "not weights")
 
 
