@@ -227,7 +227,10 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     directory = folder_of(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
-        raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
+        makes = (
+            f"`sweeplib report {config}` or, in Python, `report()`" if config.is_dir() else f"`sweeplib sweep {config}`"
+        )
+        raise InputError("no report yet", file=page, expected=f"{makes} before")
     echo(page)
     import webbrowser
 

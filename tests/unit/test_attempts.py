@@ -12,7 +12,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.storage.dataset.folder import write_dataset
 from sweeplib.engine.storage.records.artefacts import cases_made_from, stale_outputs
 from sweeplib.engine.storage.records.attempts import attempt_of, failed_attempts
-from sweeplib.engine.storage.records.files import write_json
+from sweeplib.engine.storage.records.files import write_json, write_text
 from sweeplib.engine.storage.records.stage_records import stage_record, stage_records
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, Chart, Figure, write_figure
@@ -71,6 +71,12 @@ def _registered() -> Iterator[None]:
         yield
 
 
+OUTCOMES = """identity,status,gamma,seed,time,quantity,value,bound,exception
+00,diverged,0.1,0,,,,,
+01,diverged,0.1,1,,,,,
+"""
+
+
 @pytest.fixture(scope="module")
 def ds() -> xr.Dataset:
     return sweep_dataset(seeds=2)
@@ -82,6 +88,7 @@ def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
     made_from = cases_made_from(load(tmp_path / "config.yaml"))
     record = {"name": "simulate.ode", "counts": {"ok": 3, "diverged": 2}, "made_from": made_from, "ended": 1.0}
     write_json(tmp_path / "stages/simulate.ode.json", record)
+    write_text(tmp_path / "outcomes/ode.csv", OUTCOMES)
     # of as many cases of another config, none stored
     write_json(tmp_path / "stages/simulate.sgd.json", {"name": "simulate.sgd", "counts": {"ok": 5}, "ended": 1.0})
     write_dataset(ds, tmp_path / "dataset.zarr")

@@ -40,6 +40,7 @@ from sweeplib.functions.global_generators import global_states, set_global_state
 from sweeplib.functions.program import parsed_output
 from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
+from sweeplib.pictures.report import summary
 from sweeplib.sweeps import sweep_of
 from tests.in_process import Here, computed
 
@@ -1057,6 +1058,7 @@ def test_a_case_is_chosen_by_any_names_and_fails_by_its_exception(
         assert dict(chosen_case(design, tmp_path / "results", name).coordinates)["γ"] == 0.7
     with pytest.raises(InputError, match="not a coordinate; got 'nonsense'"):
         chosen_case(design, tmp_path / "results", "nonsense,n=1,seed=1")
+    assert "; the first: ValueError: first reason; " in summary(design, tmp_path / "results").text
     for reason, alike in (("first reason", True), ("another reason", False)):
         monkeypatch.setenv("WHY", reason)
         said: list[str] = []

@@ -5,7 +5,8 @@ of a failed analysis, figure or part of the report, by `kind`, `name` and `excep
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from sweeplib.engine.storage.records.artefacts import cases_made_from, has_other
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.outcomes import first_outcomes, reason_in_words
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
+from sweeplib.errors import SweeplibError
 from sweeplib.pictures.report.overview import cards
 
 MOST_SHOWN = 10
@@ -47,7 +50,7 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     failures, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts)]
+    lines = [_cases(sweep.name, directory, counts, sweep.runs)]
     if has_other_dataset(sweep, directory):
         lines.append("the dataset, and all that is made from it, is of another config: `sweeplib sweep` makes it again")
     else:
@@ -64,9 +67,14 @@ def summary_by_records(directory: Path) -> Summary:
 
     Headlines and answers are left out, as they need the sweep's code.
     """
-    counts = sum((Counter(cases) for cases in recorded_counts(directory).values()), Counter[str]())
+    recorded = recorded_counts(directory)
+    counts = sum((Counter(cases) for cases in recorded.values()), Counter[str]())
     failures = [failure for kind in ("analysis", "figure", *IN_REPORT) for failure in failed_attempts(directory, kind)]
-    lines = [_cases(directory.resolve().name, directory, counts), *undecided_lines(directory), *_paths(directory)]
+    lines = [
+        _cases(directory.resolve().name, directory, counts, recorded),
+        *undecided_lines(directory),
+        *_paths(directory),
+    ]
     return Summary("\n".join([*lines, *_failure_lines(failures)]), bool(failures or failed(counts)), directory)
 
 
@@ -97,14 +105,25 @@ def _counts(sweep: Design, directory: Path) -> Counter[str]:
     return counts
 
 
-def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
-    """Return the line that says how the cases of the sweep `name` ended, and where others than ok are listed."""
+def _cases(name: str, directory: Path, counts: Counter[str], runs: Iterable[str]) -> str:
+    """Return the line that says how the cases of the sweep `name` ended, the first reason, and where others are."""
     others = {status: count for status, count in sorted(counts.items()) if status != "ok"}
     if not others:
         return f"{name}: {'the one case' if counts['ok'] == 1 else 'all ' + counted(counts['ok'])} ended ok"
     parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in others.items())])
-    listed = "" if set(others) == {"missing"} else f"; {directory / 'outcomes'} lists them"
-    return f"{name}: {counted(counts.total())}: {parts}{listed}"
+    if set(others) != {"missing"}:
+        parts += f"{_first_reason(directory, runs)}; {directory / 'outcomes'} lists them"
+    return f"{name}: {counted(counts.total())}: {parts}"
+
+
+def _first_reason(directory: Path, runs: Iterable[str]) -> str:
+    """Return why the first case of some runs did not end ok, after a semicolon; "" if no table has a reason."""
+    for run in runs:
+        with suppress(SweeplibError):  # a damaged table, of which `verify` tells
+            for line in first_outcomes(directory, run, 1):
+                if reason := reason_in_words(line):
+                    return f"; the first: {reason}"
+    return ""
 
 
 def headline_lines(sweep: Design, directory: Path) -> list[str]:
