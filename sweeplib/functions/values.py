@@ -167,7 +167,8 @@ class _Content:
         except TypeError:
             self.is_whole = False
             return []
-        if isinstance(reduction, str):  # the name of what all share
+        if isinstance(reduction, str):  # the name of what all share, or of a TypeVar
+            self.is_whole &= getattr(value, "__module__", None) not in self._modules
             return [reduction]
         _, arguments, *others = reduction
         if others:

@@ -80,6 +80,10 @@ def own_of(text: str) -> Callable[..., Any]:
         ("class A:\n    n = 2\n    def of(self):\n        return self.n\na = A()\nof = a.of\na.n = 5", "of()"),
         ("class A:\n    n = 1\na = A()\nclass A:\n    n = 2", "a.n + 3 * A.n"),
         ("def f(x):\n    return 2 * x\nlaws = {'a': [f, int('3')]}", "laws['a'][0](1) + laws['a'][1]"),
+        (
+            "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass Box(Generic[T]):\n    n = 2\nbox = Box()",
+            "box.n if T else 0",
+        ),
         ("def main():\n    return own()\nargs = [main, len('ab')]", "args[1] if callable(args[0]) else 0"),
         ("import math, functools\nlaw = functools.partial(math.pow, float('3'))", "law(2)"),
         ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
