@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from sweeplib.errors import InputError
@@ -30,17 +31,18 @@ def needed_statements(function: Function, statements: list[Statement], always: s
 
 
 def reached_names(function: Function, needed: list[Statement]) -> set[str]:
-    """Return the names that a function reads when it is called, and those of the classes of what it reads."""
-    classes = {entry.node.name for entry in needed if isinstance(entry.node, ast.ClassDef)}
-    return {function.name} | classes | read_later({function.name}, needed)
+    """Return the names that a function reads when it is called."""
+    return {function.name} | read_later({function.name}, needed)
 
 
-def fixed_names(function: Function, statements: list[Statement], needed: list[Statement]) -> set[str]:
+def fixed_names(
+    function: Function, statements: list[Statement], needed: list[Statement], definitions: Iterable[str] = ()
+) -> set[str]:
     """Return the names that a function reads when it is called, but those that it alone changes then, such as a cache.
 
-    needed : the statements that the function needs.
+    needed : the statements that the function needs. definitions : those that values need that it reads.
     """
-    reached = reached_names(function, needed)
+    reached = reached_names(function, needed).union(definitions)
     called = {name for entry in statements if not is_definition(entry) for name in entry.read}
     elsewhere = (called | read_later(called, statements)) - reached
     changed, set_up = set[str](), set[str]()

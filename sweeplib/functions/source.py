@@ -68,7 +68,8 @@ def source_of(function: Function) -> Source:
         problem = f"{function.name} depends on a statement that runs a sweep"
         expected = f"a parameter of {function.name}, or a value that is written out"
         raise InputError(problem, value=names, expected=expected)
-    fixed = fixed_names(function, statements, needed)
+    definitions = {name for value in values.values() for name in value.definitions}
+    fixed = fixed_names(function, statements, needed, definitions)
     elsewhere = _Elsewhere(sys.modules[function.module])
     nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
     bound = {name for entry in needed for name in entry.bound}

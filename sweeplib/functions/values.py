@@ -167,7 +167,8 @@ class _Content:
         except TypeError:
             self.is_whole = False
             return []
-        if isinstance(reduction, str):  # the name of what all share
+        if isinstance(reduction, str):  # the name of what all share, or of a TypeVar
+            self.is_whole &= getattr(value, "__module__", None) not in self._modules
             return [reduction]
         _, arguments, *others = reduction
         if others:
@@ -219,7 +220,9 @@ def _is_wrapped(value: Any) -> bool:
 def _parts_of_function(function: FunctionType) -> list[Any]:
     """Return the name, the defaults and the attributes of a function, and the values around it."""
     around = [cell.cell_contents for cell in function.__closure__ or ()]
-    return [function.__qualname__, function.__defaults__, function.__kwdefaults__, vars(function), *around]
+    # a wrapper may count its calls
+    attributes = getattr(function, "__wrapped__", None) or vars(function)
+    return [function.__qualname__, function.__defaults__, function.__kwdefaults__, attributes, *around]
 
 
 def _parts_of_class(kind: type) -> list[Any]:

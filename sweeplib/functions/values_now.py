@@ -27,7 +27,6 @@ def with_values(
     running : the statement that runs the sweep, which stays.
     """
     names = values_of(function)
-    touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
     makers = {
         name: entry
         for entry in statements
@@ -36,12 +35,6 @@ def with_values(
         )  # functions set others when they are called
     }
     values: dict[str, Stored] = {}
-
-    def given(wanted: Iterable[str]) -> list[Statement]:
-        """Return the statements that give some values."""
-        made = statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(wanted))
-        # they have definitions in hand, and call none
-        return [replace(entry, only_defines=True) for entry in made]
 
     needed = needed_statements(function, statements, set())
     reached, fixed = reached_names(function, needed), fixed_names(function, statements, needed)
@@ -53,19 +46,50 @@ def with_values(
             apart, together = apart.difference(group), together | dict.fromkeys(group, group)
         elif group[0] in fixed or not _is_fresh(makers[group[0]], names[group[0]]):
             values |= _stored({group[0]: names[group[0]]}, makers, function.module)
-    statements = [*statements_of(ast.parse(LOADER).body), *statements, *given(values)]
+    statements = [*statements_of(ast.parse(LOADER).body), *statements]
+    once = _made_once(statements, running)
+    for entry in once:
+        statements = _with_value(entry, statements, values)
+    placed = {name for entry in once if entry not in statements for name in entry.bound}
+    statements += _given(values, values.keys() - placed)
     for entry in needed_statements(function, statements, set()):
-        is_value = isinstance(entry.node, ast.Assign | ast.AnnAssign) and entry.node is not running
-        if is_value and not entry.changed and entry.bound and all(touched[name] == 1 for name in entry.bound):
+        if entry in once:
             others = {name: names[name] for name in entry.bound & names.keys() - apart - values.keys()}
             # what has parts of another value is made of it again
             if entry.read.isdisjoint(other for name in others for other in together.get(name, ())):
                 values |= _stored(others, makers, function.module)
-            place = statements.index(entry)
-            before = {name for earlier in statements[:place] for name in earlier.bound}
-            if all(name in values and values[name].definitions <= before for name in entry.bound):
-                statements[place : place + 1] = given(entry.bound)
+            statements = _with_value(entry, statements, values)
     return statements, values
+
+
+def _given(values: Mapping[str, Stored], names: Iterable[str]) -> list[Statement]:
+    """Return the statements that give the values of some names."""
+    made = statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(names))
+    # they have definitions in hand, and call none
+    return [replace(entry, only_defines=True) for entry in made]
+
+
+def _with_value(entry: Statement, statements: list[Statement], values: Mapping[str, Stored]) -> list[Statement]:
+    """Return statements with the values of one where it stands, if all it gives is stored and can be made there."""
+    at = statements.index(entry)
+    before = {name for earlier in statements[:at] for name in earlier.bound}
+    if all(name in values and values[name].definitions <= before for name in entry.bound):
+        return [*statements[:at], *_given(values, entry.bound), *statements[at + 1 :]]
+    return statements
+
+
+def _made_once(statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
+    """Return the assignments that are all that is done with their names, but for the statement that runs the sweep."""
+    touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
+    return [
+        entry
+        for entry in statements
+        if isinstance(entry.node, ast.Assign | ast.AnnAssign)
+        and entry.node is not running
+        and not entry.changed
+        and entry.bound
+        and all(touched[name] == 1 for name in entry.bound)
+    ]
 
 
 def _stored(values: Mapping[str, Any], makers: Mapping[str, Statement], module: str) -> dict[str, Stored]:

@@ -80,6 +80,11 @@ def own_of(text: str) -> Callable[..., Any]:
         ("class A:\n    n = 2\n    def of(self):\n        return self.n\na = A()\nof = a.of\na.n = 5", "of()"),
         ("class A:\n    n = 1\na = A()\nclass A:\n    n = 2", "a.n + 3 * A.n"),
         ("def f(x):\n    return 2 * x\nlaws = {'a': [f, int('3')]}", "laws['a'][0](1) + laws['a'][1]"),
+        (
+            "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass Box(Generic[T]):\n    n = 2\nbox = Box()",
+            "box.n if T else 0",
+        ),
+        ("k = int('3')\ndef g(x=k):\n    return x", "g() + k"),
         ("def main():\n    return own()\nargs = [main, len('ab')]", "args[1] if callable(args[0]) else 0"),
         ("import math, functools\nlaw = functools.partial(math.pow, float('3'))", "law(2)"),
         ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
@@ -195,6 +200,7 @@ def test_values_with_parts_in_common_have_them_in_common_elsewhere(
 
 
 CALLED = """
+import functools
 from collections import defaultdict
 import pandas as pd
 import xarray as xr
@@ -203,6 +209,16 @@ counts = defaultdict(int)
 calls = 0
 days = pd.Series(pd.date_range("2020", periods=2))
 curve = xr.DataArray([1.0, 2.0], dims="x", coords={"x": [0.0, 1.0]})
+def counted(f):
+    @functools.wraps(f)
+    def counting():
+        counting.calls += 1
+        return f()
+    counting.calls = 0
+    return counting
+@counted
+def law():
+    return 1.0
 """
 LINES = (
     "if x not in table: table[x] = x",
@@ -211,6 +227,7 @@ LINES = (
     "global calls; calls += 1",
     "days.diff().max()",
     "curve.interp(x=0.5)",
+    "law()",
 )
 
 
