@@ -91,12 +91,16 @@ def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: 
     assert "earlier" not in said("summary", folder / "config.yaml", "--results", folder.parent)[1]
 
 
-def test_a_report_of_a_dataset_of_another_config_is_refused(folder: Path) -> None:
-    """Its page had the number of cases of the config beside plots of the dataset."""
+@pytest.mark.parametrize("words", ["report", "figures", "analyse", "export --what all --output tables"])
+def test_nothing_is_made_of_a_dataset_of_another_config(words: str, folder: Path) -> None:
+    """A report had the number of cases of the config beside plots of the dataset; a summary says it."""
     page = (folder / "report" / "index.html").read_bytes()
-    code, output = said("report", folder / "config.yaml", "--results", folder.parent, "--set", "seeds=3")
+    command, *options = words.split()
+    other = [folder / "config.yaml", "--results", folder.parent, "--set", "seeds=3"]
+    code, output = said(command, *other, *options)
     assert code == 2 and "dataset.zarr: the dataset is of another config; expected `sweeplib sweep`" in output
     assert (folder / "report" / "index.html").read_bytes() == page
+    assert "is of another config: `sweeplib sweep` makes it again" in said("summary", *other)[1]
 
 
 def test_a_program_reads_the_summary_that_people_read(folder: Path) -> None:

@@ -15,7 +15,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import failed
-from sweeplib.engine.storage.records.artefacts import cases_made_from, outdated_names
+from sweeplib.engine.storage.records.artefacts import cases_made_from, has_other_dataset, outdated_names
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
@@ -47,9 +47,12 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     failures, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
-    lines += headline_lines(sweep, directory)
-    lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
+    lines = [_cases(sweep.name, directory, counts)]
+    if has_other_dataset(sweep, directory):
+        lines.append("the dataset, and all that is made from it, is of another config: `sweeplib sweep` makes it again")
+    else:
+        lines += [*exit_lines(directory), *answers(sweep, directory), *headline_lines(sweep, directory)]
+        lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     lines += _paths(directory)
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
