@@ -74,7 +74,9 @@ def source_of(function: Function) -> Source:
     nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
     bound = {name for entry in needed for name in entry.bound}
     files = dict(value.file for name, value in values.items() if value.file is not None and name in bound)
-    return Source("\n\n\n".join(map(ast.unparse, nodes)) + "\n", files, frozenset(fixed & bound - values.keys()))
+    # a call that sets up a module with a value may change that once more
+    certain = values.keys() - {name for entry in needed if isinstance(entry.node, ast.Expr) for name in entry.read}
+    return Source("\n\n\n".join(map(ast.unparse, nodes)) + "\n", files, frozenset(fixed & bound - certain))
 
 
 class _Elsewhere(ast.NodeTransformer):

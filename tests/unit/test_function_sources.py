@@ -251,6 +251,21 @@ def test_what_others_set_in_a_cache_counts(imported: Callable[[str | Source], Fu
     assert imported(source_of(function))() == function() == 3.0
 
 
+def test_a_call_that_sets_up_and_changes_a_value_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[str | Source], Function]
+) -> None:
+    """The value is as it is now, and would be changed once more."""
+    (tmp_path / "own_counter.py").write_text("def count(values):\n    values['n'] += 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = "import own_counter\nvalues = {'n': 1}\nown_counter.count(values)\n"
+    body = "return values['n'] + (own_counter is None)"
+    function = imported(f"{HEAD}{before}{OWN.replace('return {}', body)}")
+    source = source_of(function)
+    written = imported(source)
+    with pytest.raises(InputError, match="values has another value here"):
+        refuse_other_values(function, written, source.compared)
+
+
 @pytest.mark.parametrize("argument", ["k", "args.k", "args.words['k']", "float(k)"])
 def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
     argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[str | Source], Function]
