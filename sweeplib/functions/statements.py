@@ -87,8 +87,8 @@ def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
     def changed(statement: Statement) -> frozenset[str]:
         """Return all names whose values a statement changes."""
         roots = _decorator_roots(statement.node) | (_base_roots(statement.node) & in_functions.keys())
-        made = {root for root, _ in called_in(statement.node)} & classes
-        names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots | made))
+        called = {root for root, _ in called_in(statement.node)} & classes
+        names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots | called))
         return names.union(*(shared for shared in of_packages.values() if names & shared))
 
     return [replace(statement, changed=changed(statement)) for statement in statements]

@@ -117,8 +117,8 @@ class _Content:
         if text is not None:
             summary.update(text)
         else:
-            for part in self._parts(value):
-                summary.update(self.digest(part))
+            for entry in self._parts(value):
+                summary.update(self.digest(entry))
         del self._begun[id(value)]
         self._libraries -= is_library
         self._done[id(value)] = value, summary.digest()

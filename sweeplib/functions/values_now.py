@@ -30,9 +30,8 @@ def with_values(
     makers = {
         name: entry
         for entry in statements
-        for name in (
-            entry.certain if is_definition(entry) else entry.bound
-        )  # functions set others when they are called
+        # a function sets others of its names when it is called
+        for name in (entry.certain if is_definition(entry) else entry.bound)
     }
     values: dict[str, Stored] = {}
 
@@ -51,7 +50,7 @@ def with_values(
     for entry in once:
         statements = _with_value(entry, statements, values)
     placed = {name for entry in once if entry not in statements for name in entry.bound}
-    statements += _given(values, values.keys() - placed)
+    statements += _value_statements(values, values.keys() - placed)
     for entry in needed_statements(function, statements, set()):
         if entry in once:
             others = {name: names[name] for name in entry.bound & names.keys() - apart - values.keys()}
@@ -62,11 +61,11 @@ def with_values(
     return statements, values
 
 
-def _given(values: Mapping[str, Stored], names: Iterable[str]) -> list[Statement]:
+def _value_statements(values: Mapping[str, Stored], names: Iterable[str]) -> list[Statement]:
     """Return the statements that give the values of some names."""
-    made = statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(names))
+    assignments = statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(names))
     # they have definitions in hand, and call none
-    return [replace(entry, only_defines=True) for entry in made]
+    return [replace(entry, only_defines=True) for entry in assignments]
 
 
 def _with_value(entry: Statement, statements: list[Statement], values: Mapping[str, Stored]) -> list[Statement]:
@@ -74,7 +73,7 @@ def _with_value(entry: Statement, statements: list[Statement], values: Mapping[s
     at = statements.index(entry)
     before = {name for earlier in statements[:at] for name in earlier.bound}
     if all(name in values and values[name].definitions <= before for name in entry.bound):
-        return [*statements[:at], *_given(values, entry.bound), *statements[at + 1 :]]
+        return [*statements[:at], *_value_statements(values, entry.bound), *statements[at + 1 :]]
     return statements
 
 
