@@ -168,7 +168,10 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
     if chosen == [WHOLE]:
         directory, analyses = folder_of(config, set_, results), list[str]()
     else:
+        from sweeplib.engine.storage.records.artefacts import refuse_other_dataset
+
         sweep, directory = named(config, set_, results)
+        refuse_other_dataset(sweep, directory)
         analyses = list(sweep.analyses)
     for path in export(directory, to, output, chosen, analyses):
         echo(path)

@@ -15,7 +15,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import failed
-from sweeplib.engine.storage.records.artefacts import cases_made_from, outdated_names
+from sweeplib.engine.storage.records.artefacts import cases_made_from, has_other_dataset, outdated_names
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
@@ -51,6 +51,8 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     lines += headline_lines(sweep, directory)
     lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     lines += _paths(directory)
+    if has_other_dataset(sweep, directory):
+        lines.append("of another config, until `sweeplib sweep` with this one: the dataset and what is made from it")
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failure_lines(failures)]), bool(failures or failed(counts)), directory)
