@@ -4,6 +4,7 @@ Public functions of `name`, the registered name of a kind of cluster, are checks
 wrong, and its own name is the sentence that it checks.
 """
 
+import json
 import sys
 import tempfile
 from functools import partial
@@ -53,7 +54,8 @@ def it_runs_a_sweep(name: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         config, results = Path(folder, "tried.yaml"), Path(folder, "results", "tried")
-        config.write_text(TRIED.format(kind=name, plugin=sys.modules[CLUSTERS.origin(name)].__file__), encoding="utf-8")
+        plugin = json.dumps(sys.modules[CLUSTERS.origin(name)].__file__)
+        config.write_text(TRIED.format(kind=name, plugin=plugin), encoding="utf-8")
         sweep = load(config)
         run_sweep(sweep, results, progress=False)
         with open_dataset(finalise(sweep, results)) as ds:
