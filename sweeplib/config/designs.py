@@ -98,4 +98,9 @@ def _ends(key: str, kind: str, ends: Any) -> tuple[float, float]:
     numbers = isinstance(ends, list) and len(ends) == 2 and all(is_number(e) and isinstance(e, kinds) for e in ends)
     if not numbers or not ends[0] < ends[1] or (kind == "loguniform" and ends[0] <= 0):
         raise InputError("not the ends of a range", key=key, value=ends, expected=RANGES[kind])
+    # numbers between the ends are made by floats, which are exact to that limit for whole numbers
+    if kind == "integers" and not max(-ends[0], ends[1], ends[1] - ends[0]) < 2**53:
+        raise InputError("too large for a range", key=key, value=ends, expected="whole numbers and a width below 2^53")
+    if kind != "integers" and math.isinf(ends[1] - ends[0] if kind == "uniform" else ends[1] / ends[0]):
+        raise InputError("too wide a range", key=key, value=ends, expected=RANGES[kind])
     return ends[0], ends[1]

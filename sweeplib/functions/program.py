@@ -225,6 +225,8 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
     is_needed, default = "default" not in entry, entry.pop("default", None)
     kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
     if isinstance(kind, list):
+        if not kind:
+            raise InputError(f"{of}: no values of the parameter {name}", value=kind, expected="at least one")
         kind = Literal[tuple(kind)]
     elif kind is None:
         kind = type_of_default(default)

@@ -128,6 +128,12 @@ def test_a_declaration_that_no_sweep_can_use_is_refused(text: str, says: str, wr
         written(text)
 
 
+def test_a_parameter_of_a_command_without_values_is_refused(tmp_path: Path) -> None:
+    command = {"command": "echo {x}", "results": {"y": "J"}, "parameters": {"x": []}}
+    with pytest.raises(InputError, match=r"no values of the parameter x; got \[\]; expected at least one"):
+        from_mapping({"name": "own", "simulator": command}, tmp_path)
+
+
 def test_a_symbol_of_the_grid_has_no_name_of_a_dataset(written: Callable[..., Function], tmp_path: Path) -> None:
     written(OWN)
     keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1, 2]}}
