@@ -227,7 +227,8 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     directory = folder_of(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
-        raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
+        command = "report" if config.is_dir() else "sweep"
+        raise InputError("no report yet", file=page, expected=f"`sweeplib {command} {config}` before")
     echo(page)
     import webbrowser
 

@@ -146,11 +146,15 @@ def _function(file: str, name: str) -> Function:
     raise InputError("several simulators in this file", value=Path(file).name, expected=expected)
 
 
+TIMES = "the key `times` of a config, in Python `config={'times': [0, 1]}`"
+"""What is expected of the config of a function that takes times."""
+
+
 def _times(function: Function, times: Any) -> tuple[float, ...]:
     """Return the recording times, () without any; InputError unless there are times if the function takes them."""
     if (times is not None) != function.takes_times:
         has = "has" if function.takes_times else "has no"
-        problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
+        problem, expected = f"{function.name} {has} argument `times`", TIMES if function.takes_times else "no times"
         raise InputError(problem, key="times", value=times, expected=expected)
     return () if times is None else ascending(values(times, "times"), "times", None)
 

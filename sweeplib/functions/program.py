@@ -314,11 +314,13 @@ def _with_parent() -> tuple[str, ...]:
 
 def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """Return the results that an output has, as JSON, CSV or lines `name = value`; ValueError if it lacks one."""
+    lacking = list(results)
     for values in chain(_objects(text), (read(text) for read in (partial(_lines, list(results)), _csv))):
         if results.keys() <= values.keys():
             return {name: values[name] for name in results}
+        lacking = min(lacking, [name for name in results if name not in values], key=len)
     end = text.strip()[-SAID:] or "no output"
-    raise ValueError(f"no {', '.join(results)} in the output, as JSON, CSV or lines `name = value`: {end}")
+    raise ValueError(f"no {', '.join(lacking)} in the output, as JSON, CSV or lines `name = value`: {end}")
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

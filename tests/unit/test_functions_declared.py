@@ -134,6 +134,11 @@ def test_a_parameter_of_a_command_without_values_is_refused(tmp_path: Path) -> N
         from_mapping({"name": "own", "simulator": command}, tmp_path)
 
 
+def test_an_output_that_lacks_one_result_is_said_to_lack_that_one() -> None:
+    with pytest.raises(ValueError, match=r"^no energy in the output, as JSON"):
+        parsed_output("magnetisation = 0.94\nsusceptibility = 2\n", {"magnetisation": "1", "energy": "J"})
+
+
 def test_a_symbol_of_the_grid_has_no_name_of_a_dataset(written: Callable[..., Function], tmp_path: Path) -> None:
     written(OWN)
     keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1, 2]}}

@@ -6,7 +6,9 @@ of a failed analysis, figure or part of the report, by `kind`, `name` and `excep
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import failed
 from sweeplib.engine.storage.records.artefacts import cases_made_from, has_other_dataset, outdated_names
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
+from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.outcomes import first_outcomes, reason_in_words
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
 from sweeplib.pictures.report.overview import cards
 
@@ -47,7 +51,8 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     failures, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
+    first = _first_reason(sweep, directory) if failed(counts) else ""
+    lines = [_cases(sweep.name, directory, counts) + first, *exit_lines(directory), *answers(sweep, directory)]
     lines += headline_lines(sweep, directory)
     lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     lines += _paths(directory)
@@ -104,6 +109,14 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
     parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in others.items())])
     listed = "" if set(others) == {"missing"} else f"; {directory / 'outcomes'} lists them"
     return f"{name}: {counted(counts.total())}: {parts}{listed}"
+
+
+def _first_reason(sweep: Design, directory: Path) -> str:
+    """Return why the first listed case ended as it did, for the end of the line of cases; "" if that is not known."""
+    with suppress(DamageError):  # `verify` reports it
+        lines = (line for name in sweep.runs for line in first_outcomes(directory, name, 1))
+        return "".join(f"; the first: {reason}" for reason in islice(filter(None, map(reason_in_words, lines)), 1))
+    return ""
 
 
 def headline_lines(sweep: Design, directory: Path) -> list[str]:
