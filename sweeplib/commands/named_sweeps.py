@@ -67,8 +67,8 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
     allowed = _plugins(origin) if origin is not None else ()
     for plugin in chosen:
         if origin is None or plugin not in allowed:
-            own = f"the sweep's own file, {origin.resolve()}, does not name it" if origin else ""
-            problem = own or "no file of this sweep is there that names it"
+            where = origin.resolve() if origin else "which is not there"
+            problem = f"the sweep's own file, {where}, does not name this plugin"
         else:
             configs = (directory / COMPLETE, origin.resolve())
             writable = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
