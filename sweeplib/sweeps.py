@@ -28,7 +28,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
     from sweeplib.engine.execution.estimates import Plan
     from sweeplib.functions.function import Function
+
+IN_MEMORY = 2**26
+"""The bytes up to which a run returns its dataset loaded."""
 
 
 class Sweep:
@@ -100,6 +103,8 @@ class Sweep:
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
         """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.
 
+        Up to `IN_MEMORY` bytes are loaded, so that they stay as they are when the folder has a later one.
+
         client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
             `cluster` is used, with as many `workers` if given, and ends with the run.
 
@@ -119,9 +124,8 @@ class Sweep:
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
         if workers is not None and (type(workers) is not int or workers < 1):
-            raise InputError(
-                "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
-            )
+            expected = "a whole number from 1 on"
+            raise InputError("not a number of workers", key="workers", value=workers, expected=expected)
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():
@@ -132,7 +136,8 @@ class Sweep:
                 publish_dataset(self.design, finalise(self.design, self.directory))
         for name, summary in summaries.items():
             _warn_of_failures(self.directory, name, summary.cases)
-        return self.dataset
+        ds = self.dataset
+        return ds.load() if ds.nbytes <= IN_MEMORY else ds
 
     @property
     def status(self) -> dict[str, dict[str, int]]:
@@ -150,7 +155,10 @@ class Sweep:
 
     @property
     def dataset(self) -> "xr.Dataset":
-        """The dataset that the last run wrote, opened lazily. InputError if there is none."""
+        """The dataset that the last run wrote, opened lazily: once two later ones were written it cannot be read.
+
+        InputError if there is none.
+        """
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
@@ -215,37 +223,26 @@ class Sweep:
         if self._file is not None:
             record_origin(self._file, self.directory)
 
-    @cached_property
-    def _lines(self) -> list[str]:
-        """The lines of the representation: name, axes, seeds, dynamics and times."""
-        axes = [
-            " = ".join(
-                [
-                    ", ".join([axis.name, *axis.linked]),
-                    _range(axis.values),
-                ]
-            )
-            for axis in self.design.grid.axes
-        ]
-        seeds, times = self.design.seeds, self.design.recording.times
-        return [
-            f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
-            *(f"  {axis}" for axis in axes),
-            f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
-            f"  dynamics: {', '.join(self.design.runs)}",
-            f"  times: {_range(times)}{self._unit}",
-        ]
-
     @property
     def _unit(self) -> str:
         """Return what stands behind recording times that are not in ODE time."""
-        clock = self.design.clock
-        if clock is None:
+        if (clock := self.design.clock) is None:
             return ""
         return f" × {clock.text}" if clock.count is None else f" ({clock.attributes()['long_name']})"
 
     def __repr__(self) -> str:
-        return "\n".join(self._lines)
+        """Return the name, the axes, the number of seeds, the dynamics and the times, a line each."""
+        from sweeplib.engine.design.axis import values_in_words
+
+        axes, seeds, times = self.design.grid.axes, self.design.seeds, self.design.recording.times
+        lines = [
+            f"Sweep {self.design.name}: {self.design.size:,} cases in {self.directory}",
+            *(f"  {', '.join([axis.name, *axis.linked])} = {values_in_words(axis.values)}" for axis in axes),
+            f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
+            f"  dynamics: {', '.join(self.design.runs)}",
+            f"  times: {values_in_words(times)}{self._unit}",
+        ]
+        return "\n".join(lines)
 
 
 def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int]) -> None:
@@ -266,12 +263,6 @@ def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int])
     warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=1 + len(list(here)))
 
 
-def _range(values: Any) -> str:
-    """Return values in words: all of a few, or the first two, the last one and their number."""
-    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]}, {texts[1]}, ..., {texts[-1]} ({len(texts)} values)"
-
-
 def sweep(
     function: "Function",
     *,
@@ -285,15 +276,18 @@ def sweep(
 ) -> "xr.Dataset":
     """Return the dataset of a function at all combinations of some values of its parameters, with so many replicas.
 
-    parameters : a value, or a list, an array or a spacing (`{"linspace": [2, 3, 11]}`) of values, which is an axis.
+    parameters : a value, or a list, an array or a spacing (`{"linspace": [2, 3, 11]}`) of values, which is an axis;
+        of a function with the argument `times`, the recording times, too.
     seeds : the number of replicas of each point, or what else the key `seeds` of a YAML file may be.
     name : of the sweep and its folder in `results`; by default that of the function.
     workers, progress : as in `Sweep.run`.
     config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, ...
         `grid` and `parameters` in it have what no argument of the call says, such as a design or `zip`.
 
-    What was computed before is not computed again: with more seeds or values the dataset grows. The file of a function
-    of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
+    What was computed before is not computed again: with more seeds or values the dataset grows. With others it takes
+    the place of the one in the folder, unless the call has another `name`. What an earlier call returned stays as it
+    is up to 64 MiB; a larger one is read from the folder, which keeps the last two. The file of a function of a script
+    or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
     _refuse_names_of(sweep, function)
     whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)
@@ -318,9 +312,11 @@ def answer(
         result, of: "optimum" or "crossing" where along an axis it is least or passes a value (`options`).
     others : the parameters and the keywords of `sweep`.
     """
+    from sweeplib.config.section import keys_of
+
     _refuse_names_of(sweep, function)
     _refuse_names_of(answer, function)
-    config = _keys_of(others.pop("config", None), "config")
+    config = keys_of(others.pop("config", None), "config")
     workers, progress = others.pop("workers", None), others.pop("progress", False)
     question: dict[str, Any] = {"of": of, "to": to, "refine": refine, "budget": budget}
     chosen = dict(options or {})
@@ -330,7 +326,7 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    questions = _keys_of(config.pop("answers", None), "config.answers")
+    questions = keys_of(config.pop("answers", None), "config.answers")
     if variable in questions:
         problem, expected = "a question that the call has as well", "another name"
         raise InputError(problem, key=f"config.answers.{variable}", value=questions[variable], expected=expected)
@@ -338,17 +334,6 @@ def answer(
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
-
-
-_OF_CALLS = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
-"""What a call says by an argument, in place of a key of its `config`."""
-
-
-def _keys_of(section: Any, key: str) -> dict[str, Any]:
-    """Return a section of the config of a call as keys; InputError for something else, under the `key` of it."""
-    if not isinstance(section, Mapping | None):
-        raise InputError("not a section", key=key, value=section, expected="keys with their values, a dict")
-    return dict(section or {})
 
 
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
@@ -373,8 +358,9 @@ def sweep_of(
     """Return the sweep of a function, which is not run; the arguments are those of `sweep`."""
     from sweeplib.config.functions import file_of
     from sweeplib.config.models import NAME, SAID_OF_NAMES
+    from sweeplib.config.section import keys_of
     from sweeplib.config.values import plain
-    from sweeplib.functions.function import Function
+    from sweeplib.functions.function import TIMES, Function
 
     if not isinstance(function, Function):
         expected = '`@simulator(RESULT="units")` before its definition'
@@ -387,19 +373,21 @@ def sweep_of(
     if not re.fullmatch(NAME, name):  # before a file is written into its folder
         raise InputError("not a name of a sweep", key="name", value=name, expected=SAID_OF_NAMES)
     values = {key: plain(value) for key, value in parameters.items()}
+    times = {TIMES: values.pop(TIMES)} if function.takes_times and TIMES in values else {}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
-    others = _keys_of(config, "config")
-    for key, argument in _OF_CALLS.items():
+    others = keys_of(config, "config")
+    arguments = {"name": "name", "seeds": "seeds", "simulator": "function", "results": "results", "folder": "results"}
+    for key, argument in (arguments | dict.fromkeys(times, TIMES)).items():
         if key in others:
             expected = f"the argument `{argument}` of the call"
             raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
-    for key, arguments in (("grid", axes), ("parameters", fixed)):
-        section = _keys_of(others.pop(key, None), f"config.{key}")
+    for key, entries in (("grid", axes), ("parameters", fixed)):
+        section = keys_of(others.pop(key, None), f"config.{key}")
         if twice := sorted(values.keys() & section.keys()):
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
-        others[key] = {**section, **arguments}
+        others[key] = {**section, **entries}
     file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
-    return Sweep(name=name, results=results, **({"figures": []} | others | keys))
+    return Sweep(name=name, results=results, **({"figures": []} | others | times | keys))

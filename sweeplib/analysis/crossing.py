@@ -44,7 +44,7 @@ def crossing(
     crossings: how many there are; not_one: another number than one. unsettled: not one, or an end of its interval lies
     beyond the values used.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
-    `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
+    `max_lost` are lost, none diverged or is infinite and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
     axis, (quantity, _) = axis_labels(ds, curves.along), quantity_of(ds, of, time)

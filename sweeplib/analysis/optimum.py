@@ -44,7 +44,7 @@ def optimum(
     at_edge: the optimum or an end of its interval is at the first or last value used, so that it may lie beyond;
     at_end: the optimum is.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
-    `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
+    `max_lost` are lost, none diverged or is infinite and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
     *numbers, at_edge, at_end, used = curves.law(minimum, confidence=confidence, greatest=greatest)

@@ -263,10 +263,10 @@ def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
     """Write the analyses of the dataset: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
+    work_in(directory, "analyses")
     from sweeplib.analysis import write_analysis
     from sweeplib.engine.storage.records.artefacts import refuse_other_dataset
 
-    work_in(directory, "analyses")
     refuse_other_dataset(sweep, directory)
     _report_attempts(sweep, chosen, lambda name: write_analysis(sweep, name, directory))
 
@@ -279,10 +279,10 @@ def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
     """Draw the figures: all, or those named."""
     sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
+    work_in(directory, "draws figures")
     from sweeplib.engine.storage.records.artefacts import refuse_other_dataset
     from sweeplib.pictures.figures import write_figure
 
-    work_in(directory, "draws figures")
     refuse_other_dataset(sweep, directory)
     _report_attempts(sweep, chosen, lambda name: write_figure(sweep, name, directory))
 

@@ -28,6 +28,10 @@ RANGES = {
 """The ranges of a parameter, with an example of each."""
 
 
+MOST_INTEGER = 2**53
+"""Up to it a float is each whole number."""
+
+
 def is_design(points: Any) -> bool:
     """Return whether what a config has as `points` is a design."""
     return isinstance(points, Mapping) and any(kind in points for kind in DESIGNS)
@@ -98,9 +102,9 @@ def _ends(key: str, kind: str, ends: Any) -> tuple[float, float]:
     numbers = isinstance(ends, list) and len(ends) == 2 and all(is_number(e) and isinstance(e, kinds) for e in ends)
     if not numbers or not ends[0] < ends[1] or (kind == "loguniform" and ends[0] <= 0):
         raise InputError("not the ends of a range", key=key, value=ends, expected=RANGES[kind])
-    # numbers between the ends are made by floats, which are exact to that limit for whole numbers
-    if kind == "integers" and not max(-ends[0], ends[1], ends[1] - ends[0]) < 2**53:
-        raise InputError("too large for a range", key=key, value=ends, expected="whole numbers and a width below 2^53")
-    if kind != "integers" and math.isinf(ends[1] - ends[0] if kind == "uniform" else ends[1] / ends[0]):
-        raise InputError("too wide a range", key=key, value=ends, expected=RANGES[kind])
-    return ends[0], ends[1]
+    low, high = ends
+    if kind == "integers" and max(-low, high, high - low) > MOST_INTEGER:
+        raise InputError("not the ends of a range", key=key, value=ends, expected="whole numbers up to 2^53 apart")
+    if kind != "integers" and not math.isfinite(high - low if kind == "uniform" else high / low):
+        raise InputError("too wide a range", key=key, value=ends, expected="a finite difference and ratio of its ends")
+    return low, high

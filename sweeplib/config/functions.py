@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -81,6 +82,7 @@ def file_of(function: Function, directory: Path) -> Path:
     """
     from sweeplib.engine.storage.records.files import write_bytes, write_text
     from sweeplib.functions.source import is_importable, refuse_edits, refuse_other_module, refuse_other_values
+    from sweeplib.functions.stored import sealed_content
 
     if is_python := not isinstance(function, Program):
         refuse_edits(function)
@@ -97,11 +99,15 @@ def file_of(function: Function, directory: Path) -> Path:
         problem, expected = f"no folder can be made there: {error.strerror}", "a place for folders that may be written"
         raise InputError(problem, key="results", value=str(directory.parent), expected=expected) from None
     for name, content in source.files.items():  # before the text that needs them
-        if not (file := path.with_name(name)).exists():
+        if sealed_content(file := path.with_name(name)) is None:
             write_bytes(file, content)
     if not path.exists():
         write_text(path, source.text)
-    imported, _, _ = called(f"{path}:{function.name}", directory)
+    words, sys.argv = sys.argv, [str(path)]
+    try:  # as in other processes, so that what depends on the command line here is another value
+        imported, _, _ = called(f"{path}:{function.name}", directory)
+    finally:
+        sys.argv = words
     if is_python:
         refuse_other_values(function, imported, source.compared)
     return path
@@ -146,15 +152,11 @@ def _function(file: str, name: str) -> Function:
     raise InputError("several simulators in this file", value=Path(file).name, expected=expected)
 
 
-TIMES = "the key `times` of a config, in Python `config={'times': [0, 1]}`"
-"""What is expected of the config of a function that takes times."""
-
-
 def _times(function: Function, times: Any) -> tuple[float, ...]:
     """Return the recording times, () without any; InputError unless there are times if the function takes them."""
     if (times is not None) != function.takes_times:
         has = "has" if function.takes_times else "has no"
-        problem, expected = f"{function.name} {has} argument `times`", TIMES if function.takes_times else "no times"
+        problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
         raise InputError(problem, key="times", value=times, expected=expected)
     return () if times is None else ascending(values(times, "times"), "times", None)
 

@@ -26,7 +26,7 @@ times: [0, 1]
 cluster: {{kind: {kind}, block_size: 1}}
 analyses: []
 figures: []
-plugins: [{plugin}]
+plugins: {plugins}
 """
 """The config of the sweep that is run on the cluster."""
 
@@ -54,8 +54,8 @@ def it_runs_a_sweep(name: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         config, results = Path(folder, "tried.yaml"), Path(folder, "results", "tried")
-        plugin = json.dumps(sys.modules[CLUSTERS.origin(name)].__file__)
-        config.write_text(TRIED.format(kind=name, plugin=plugin), encoding="utf-8")
+        plugins = json.dumps([sys.modules[CLUSTERS.origin(name)].__file__])  # a list of YAML, too
+        config.write_text(TRIED.format(kind=name, plugins=plugins), encoding="utf-8")
         sweep = load(config)
         run_sweep(sweep, results, progress=False)
         with open_dataset(finalise(sweep, results)) as ds:

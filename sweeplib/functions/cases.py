@@ -138,7 +138,12 @@ def text_of(values: Any) -> str:
 
 
 def generator_of(case: FunctionCase) -> np.random.Generator:
-    """Return the generator of a case; cases with one seed and equal values of the `pair_by` share its numbers.
+    """Return the generator of a case; cases with one seed and equal values of the `pair_by` share its numbers."""
+    return np.random.default_rng(int.from_bytes(stream_of(case, 16), "big"))
+
+
+def stream_of(case: FunctionCase, size: int) -> bytes:
+    """Return random bytes of a case, others for each size; of cases with one seed and equal values of the `pair_by`.
 
     Without `pair_by` all values count.
     """
@@ -146,4 +151,4 @@ def generator_of(case: FunctionCase) -> np.random.Generator:
     if case.pair_by is not None:
         chosen = {name: chosen[name] for name in case.pair_by if name in chosen}
     stream = json.dumps([case.root_seed, text_of(chosen), case.seed])
-    return np.random.default_rng(int.from_bytes(hashlib.blake2b(stream.encode(), digest_size=16).digest(), "big"))
+    return hashlib.blake2b(stream.encode(), digest_size=size).digest()

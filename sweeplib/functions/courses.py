@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of, stream_of
 from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError
+from sweeplib.functions.global_generators import BYTES, set_global_states, states_since
 from sweeplib.functions.results import checked_results
 from sweeplib.functions.states import plain, state_bytes, state_in
 
@@ -131,17 +132,24 @@ def _keep(course: _Course, case: FunctionCase, checkpoints: Checkpoints) -> None
     stacked = {name: np.stack([record[name] for record in course.records]) for name in names}
     times = case.recording.times[: len(course.records)]
     whole = {"times": times, "records": stacked, "state": course.state, "rng": course.rng}
+    if states := states_since(stream_of(case, BYTES)):
+        whole["global_states"] = states
     checkpoints.write(kept_names([case])[0], state_bytes(whole))
 
 
 def _begun(case: FunctionCase, checkpoints: Checkpoints) -> _Course | None:
-    """Return the course that is kept of a case; None if there is none, or its times are not the first of the case."""
+    """Return the course that is kept of a case; None if there is none, or its times are not the first of the case.
+
+    The global generators are then as they were.
+    """
     content = checkpoints.read(kept_names([case])[0])
     if content is None:
         return None
     whole = state_in(content)
     if whole["times"] != case.recording.times[: len(whole["times"])]:
         return None
+    if "global_states" in whole:
+        set_global_states(whole["global_states"])
     names, values = tuple(whole["records"]), whole["records"].values()
     records = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
     return _Course(records, whole["state"], whole["rng"])

@@ -222,11 +222,12 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
     for key in entry:
         if key not in KEYS:
             raise InputError(f"{of}: not a key of the parameter {name}", value=key, choices=KEYS)
+    if entry.get("type") == []:
+        problem = f"{of}: no texts that the parameter {name} may be"
+        raise InputError(problem, value=[], expected="such as `[fast, exact]`")
     is_needed, default = "default" not in entry, entry.pop("default", None)
     kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
     if isinstance(kind, list):
-        if not kind:
-            raise InputError(f"{of}: no values of the parameter {name}", value=kind, expected="at least one")
         kind = Literal[tuple(kind)]
     elif kind is None:
         kind = type_of_default(default)
@@ -318,6 +319,7 @@ def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
     for values in chain(_objects(text), (read(text) for read in (partial(_lines, list(results)), _csv))):
         if results.keys() <= values.keys():
             return {name: values[name] for name in results}
+        # of the form that has the most
         lacking = min(lacking, [name for name in results if name not in values], key=len)
     end = text.strip()[-SAID:] or "no output"
     raise ValueError(f"no {', '.join(lacking)} in the output, as JSON, CSV or lines `name = value`: {end}")

@@ -31,9 +31,10 @@ from sweeplib.engine.storage.dataset.coordinates import (
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
 from sweeplib.functions.arguments import is_length, is_text, value_of_json
-from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of, stream_of
 from sweeplib.functions.courses import course_results, kept_names
 from sweeplib.functions.function import OF_DATASETS, TIME, TIMES, Function, TimeUpError, registered
+from sweeplib.functions.global_generators import BYTES, global_states_kept, seed_globals
 from sweeplib.functions.results import LENGTH, checked_results
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class FunctionSimulator(Simulator):
     def __reduce__(self) -> Any:
         return simulator_of, (f"{self.function.name}.{self.function.code}",)
 
+    @global_states_kept()
     def run(
         self,
         cases: Sequence[FunctionCase],
@@ -146,6 +148,7 @@ class FunctionSimulator(Simulator):
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)
 
+    @global_states_kept()
     def run_openly(self, case: FunctionCase) -> Records:
         """Return the results of one call; exceptions of the function are passed on."""
         data = {name: np.array([values], float) for name, values in self.results(case).items()}
@@ -180,6 +183,7 @@ class FunctionSimulator(Simulator):
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
             random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
+        seed_globals(stream_of(case, BYTES))
         if self.function.yields:
             returned = course_results(self.function, case, random, timeout, checkpoints)
         else:

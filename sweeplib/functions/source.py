@@ -60,7 +60,8 @@ def source_of(function: Function) -> Source:
     statements, running = _statements(function)
     statements, values = with_values(function, _without_mere_calls(function, statements, running), running)
     needed = needed_statements(function, statements, _for_effect(statements, function.module))
-    swept = [entry for entry in needed if entry.node is running or entry in _sweeps(statements)]
+    sweeps = _sweeps(statements)
+    swept = [entry for entry in needed if entry.node is running or entry in sweeps]
     if swept:
         # of a loop around a sweep that one says more than the sweeps that it needs
         names = ", ".join(sorted(swept[-1].bound | swept[-1].changed))

@@ -140,7 +140,8 @@ def _without_unread(name: str, statements: list[Statement], always: Collection[a
     for statement in reversed(statements):
         if statement.node in always or (statement.bound | statement.changed) & live:
             needed.append(statement)
-            live = (live - statement.certain) | statement.read | read_later(statement.read, statements)
+            called = set[str]() if statement.only_defines else read_later(statement.read, statements)
+            live = (live - statement.certain) | statement.read | called
     return needed[::-1]
 
 

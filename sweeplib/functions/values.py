@@ -131,19 +131,18 @@ class _Content:
         if type(value) in _PLAIN or isinstance(value, PurePath | np.dtype):
             return repr(value).encode(errors="surrogatepass")
         if (type(value) is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
-            return f"{value.dtype} {value.shape} ".encode() + value.tobytes()
+            numbers = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            return f"{value.dtype} {value.shape} {hashlib.blake2b(numbers.data, digest_size=16).hexdigest()}".encode()
         if type(value) in (list, tuple) and all(type(entry) in _PLAIN for entry in value):
             return repr([(type(entry), entry) for entry in value]).encode(errors="surrogatepass")
         if isinstance(value, Set):  # the order of a set is that of its history
             return b"".join(sorted(map(self.digest, value)))
-        if _is_of_module(value) and value.__module__ not in self._modules:
-            return f"{value.__module__} {value.__qualname__}".encode()
+        if is_of_module(value) and (not self._with_code or value.__module__ not in self._modules):
+            return f"{value.__module__ in self._modules or value.__module__} {value.__qualname__}".encode()
         is_code = isinstance(value, FunctionType) or _is_wrapped(value)
         if isinstance(value, _LEFT_OUT) or (is_code and not self._with_code):
             self.is_whole = False
             return b""
-        if isinstance(value, type) and not self._with_code:
-            return f"{value.__module__ in self._modules or value.__module__} {value.__qualname__}".encode()
         return None
 
     def _parts(self, value: Any) -> list[Any]:
@@ -204,11 +203,12 @@ def _is_cached(attribute: Any) -> bool:
     return hasattr(attribute, "__get__") and not hasattr(attribute, "__set__") and not callable(attribute)
 
 
-def _is_of_module(value: Any) -> bool:
-    """Return whether a value is a function that other processes find by its name in a module."""
-    if not isinstance(value, FunctionType | BuiltinFunctionType) or value.__module__ is None:
+def is_of_module(value: Any) -> bool:
+    """Return whether a value is a function or a class that other processes find by its name in a module."""
+    is_code = isinstance(value, type | FunctionType | BuiltinFunctionType) or _is_wrapped(value)
+    if not is_code or getattr(value, "__module__", None) is None or "<" in getattr(value, "__qualname__", "<"):
         return False
-    return "<" not in value.__qualname__ and isinstance(getattr(value, "__self__", None), ModuleType | None)
+    return isinstance(getattr(value, "__self__", None), ModuleType | None)
 
 
 def _is_wrapped(value: Any) -> bool:

@@ -6,13 +6,14 @@ import ast
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from sweeplib.functions.function import Function
 from sweeplib.functions.reach import fixed_names, is_definition, needed_statements, reached_names, values_of
 from sweeplib.functions.statements import Statement, statements_of
 from sweeplib.functions.stored import LOADER, Stored, stored
-from sweeplib.functions.values import are_same, grouped
+from sweeplib.functions.values import are_same, grouped, is_of_module
 
 
 def with_values(
@@ -38,7 +39,9 @@ def with_values(
 
     def given(wanted: Iterable[str]) -> list[Statement]:
         """Return the statements that give some values."""
-        return statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(wanted))
+        made = statements_of(ast.parse(f"{name} = {values[name].expression}").body[0] for name in sorted(wanted))
+        # they have definitions in hand, and call none
+        return [replace(entry, only_defines=True) for entry in made]
 
     needed = needed_statements(function, statements, set())
     reached, fixed = reached_names(function, needed), fixed_names(function, statements, needed)
@@ -60,7 +63,7 @@ def with_values(
                 values |= _stored(others, makers, function.module)
             place = statements.index(entry)
             before = {name for earlier in statements[:place] for name in earlier.bound}
-            if all(name in values and values[name].classes <= before for name in entry.bound):
+            if all(name in values and values[name].definitions <= before for name in entry.bound):
                 statements[place : place + 1] = given(entry.bound)
     return statements, values
 
@@ -93,7 +96,7 @@ def _is_fresh(maker: Statement, value: Any) -> bool:
 
 def _says_itself(maker: Statement, value: Any) -> bool:
     """Return whether the statement that gives a name says its value: an import, a definition, or the value written."""
-    if maker.is_import or isinstance(value, type):
+    if maker.is_import or is_of_module(value):
         return True
     literal = _literal(maker)
     return literal is not ... and are_same(literal, value, ())

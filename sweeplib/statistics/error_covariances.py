@@ -10,19 +10,18 @@ from sweeplib.statistics.bootstrap import POOLED_SEEDS
 CERTAIN = 1e6
 """The degrees of freedom of errors that are nothing."""
 TINY = 1e-12
-"""The standard deviation up to which errors of logarithms, or their spread, are nothing; of values, over these."""
+"""The standard deviation up to which errors of logarithms, or their spread, are nothing, as those of values near 1."""
 
 
-def errors_of_differences(parts: Array, tiny: float) -> tuple[Array, float]:
+def errors_of_differences(parts: Array) -> tuple[Array, float]:
     """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
 
-    tiny : the standard deviation up to which errors are nothing.
     Differences between places have the covariance of the parts. What all places share is left out, one pattern is kept
     if it is clearly more than chance (Marchenko and Pastur), and the rest counts as errors of single places.
     """
     n, apart = parts.shape[1], parts - parts.mean(axis=1, keepdims=True)
     covariance = apart.T @ apart
-    if np.diag(covariance).max() <= tiny**2:
+    if np.diag(covariance).max() <= TINY**2:
         return np.zeros_like(covariance), CERTAIN
     freedom = _freedom(apart, covariance)
     pattern = _pattern(covariance, (1.0 + np.sqrt(n / freedom)) ** 2)
@@ -32,13 +31,10 @@ def errors_of_differences(parts: Array, tiny: float) -> tuple[Array, float]:
     return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom
 
 
-def freedom_of_levels(parts: Array, tiny: float) -> float:
-    """Return the degrees of freedom of the parts (seeds, n) of errors, with what all places share.
-
-    tiny : as for `errors_of_differences`.
-    """
+def freedom_of_levels(parts: Array) -> float:
+    """Return the degrees of freedom of the parts (seeds, n) of errors, with what all places share."""
     covariance = parts.T @ parts
-    return CERTAIN if np.diag(covariance).max() <= tiny**2 else _freedom(parts, covariance)
+    return CERTAIN if np.diag(covariance).max() <= TINY**2 else _freedom(parts, covariance)
 
 
 def _freedom(parts: Array, covariance: Array) -> float:

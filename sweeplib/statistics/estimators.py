@@ -260,7 +260,8 @@ def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]
         return np.take_along_axis(ordered, inside[..., None], -1)[..., 0]
 
     lower, upper = ranked(before), ranked(before + (share > 0.0))
-    value = np.where(lower == upper, lower, lower + share * (upper - lower))
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        value = np.where(lower == upper, lower, lower + share * (upper - lower))
     low = np.where(least > 0, ranked(least - 1), -np.inf)
     high = np.where(greatest <= counts, ranked(greatest - 1), np.inf)
     enough = counts >= FEWEST_SEEDS

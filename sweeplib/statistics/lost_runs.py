@@ -61,13 +61,16 @@ def has_diverged(ds: xr.Dataset) -> xr.DataArray:
     return with_status(ds, "diverged")
 
 
-def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
-    """Return a mask over runs, and times if `values` have them: where there was a `run` but no entry is finite."""
+def without_value(values: xr.DataArray, run: xr.DataArray, *, infinite: bool = False) -> xr.DataArray:
+    """Return a mask over runs, and times if `values` have them: where there was a `run` but no entry is a value.
+
+    infinite : whether infinite entries are values.
+    """
     import numpy as np
 
     inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
-    finite: xr.DataArray = abs(values) < np.inf
-    return run & ~finite.any(inner)
+    has_value: xr.DataArray = values.notnull() if infinite else abs(values) < np.inf
+    return run & ~has_value.any(inner)
 
 
 def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
@@ -80,13 +83,14 @@ def sample_of(
 ) -> xr.DataArray:
     """Return the values that count in statistics over `seed`: NaN for all seeds where too many runs have none.
 
-    values : of the runs of the dataset, over `seed`. A run is lost where it has no finite value.
+    values : of the runs of the dataset, over `seed`. A run is lost where it has no value that counts.
     of_means : whether the statistics are means, which are NaN from where any run diverged on (`unless_lost`).
     infinite : whether infinite values count, as they do in medians; a mean has none where any value is infinite.
     """
-    run = has_run(ds)
-    sample = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds) if of_means else None)
-    return sample if infinite or not of_means else sample.where(~xr.ufuncs.isinf(sample).any("seed"))
+    run, infinite = has_run(ds), infinite or not of_means
+    lost = without_value(values, run, infinite=infinite)
+    sample = unless_lost(values, lost, run, max_lost, has_diverged(ds) if of_means else None)
+    return sample if infinite else sample.where(~xr.ufuncs.isinf(sample).any("seed"))
 
 
 def unless_lost(

@@ -90,8 +90,9 @@ class MeanCurve:
     """The curve through the means over the seeds of `values` (seed, n) at `x` (n,): NaN where there is no run.
 
     The curve is that of `points`: of the logarithms of the means where all are clearly positive (`of_logarithms`), of
-    logits where all values are 0 or 1 (`of_fractions`), else of the means. hidden (n,) : variances of logits that runs
-    do not show, as equal outcomes do not make a fraction certain; 0 otherwise.
+    logits where all values are 0 or 1 (`of_fractions`), else of the means in a `unit`, a power of two near the largest,
+    as what is next to nothing has no unit. hidden (n,) : variances of logits that runs do not show, as equal outcomes
+    do not make a fraction certain; 0 otherwise.
     If the `greatest` value is sought, it is the least of the negative curve: `sign` is −1.
     """
 
@@ -105,11 +106,14 @@ class MeanCurve:
         self._values, present = values[:, order], present[:, order]
         self.of_fractions = bool(np.isin(self._values[present], (0.0, 1.0)).all())
         self.of_logarithms = bool((means[order] > least[order]).all()) and not self.of_fractions
-        self.points, self.hidden = self.linear, np.zeros(len(order))
+        self.unit, self.hidden = 1.0, np.zeros(len(order))
         if self.of_logarithms:
             self.points = log_means_by_leaving_out(self._values)
         elif self.of_fractions:
             self.points, self.hidden = _logits(self.linear)
+        else:
+            self.unit = 2.0 ** float(np.frexp(np.abs(means[order]).max(initial=0.0))[1] - 1)
+            self.points = linear_means(self._values / self.unit)
 
     @property
     def is_enough(self) -> bool:
@@ -149,6 +153,7 @@ class MeanCurve:
             level = np.log(level / (1.0 - level)) if 0.0 < level < 1.0 else np.nan
         elif self.of_logarithms:
             level = np.log(level) if level > 0.0 else np.nan
+        level /= self.unit
         return self.at_levels.crossings(level, confidence) if self.is_enough and np.isfinite(level) else []
 
     @cached_property
@@ -226,13 +231,13 @@ class MeanCurve:
         if self.of_logarithms:
             value = float(np.exp(value))
             error *= value
-        skewness = float(np.sum(least.parts**3)) / max(least.error, self.smooth.tiny) ** 3
+        skewness = float(np.sum(least.parts**3)) / max(least.error, TINY) ** 3
         # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
         with np.errstate(over="ignore"):
             low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)
         if self.of_fractions:
             value, low, high = scipy.special.expit(np.array([value, low, high]))
-        return float(value), float(low), float(high)
+        return float(value * self.unit), float(low * self.unit), float(high * self.unit)
 
 
 def _logits(fractions: PointErrors) -> tuple[PointErrors, Array]:

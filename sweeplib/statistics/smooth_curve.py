@@ -108,7 +108,7 @@ class _Chart(NamedTuple):
 class SmoothCurve:
     """The curves through `values` (n,) at `x` (n,), ascending, whose errors are sums of `parts` (seeds, n).
 
-    of_logarithms : the values are logarithms of positive quantities, whose least value is looked for.
+    of_logarithms : the values are logarithms of positive quantities, whose least value is looked for; else near 1.
     with_shared : a level is looked for, which what all values share moves; it does not move a least value.
     variances (n,) : those of single values that the parts do not show.
     """
@@ -119,13 +119,11 @@ class SmoothCurve:
     ) -> None:  # fmt: skip
         self.x, self.values, self.of_logarithms = x, values, of_logarithms
         self._shapes = SHAPES_OF_LEVELS if with_shared else SHAPES_OF_SLOPES
-        # values have units, their logarithms have none
-        self.tiny = TINY * (1.0 if of_logarithms else float(np.abs(values).max()) or 1.0)
-        self._errors, self.freedom = errors_of_differences(parts, self.tiny)
+        self._errors, self.freedom = errors_of_differences(parts)
         # what errors of a level have beyond those of differences: by it alone values would be weighted by chance
         self._shared = parts.T @ parts - self._errors
         if with_shared:
-            self.freedom = freedom_of_levels(parts, self.tiny)
+            self.freedom = freedom_of_levels(parts)
         if variances is not None:
             self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
@@ -152,7 +150,7 @@ class SmoothCurve:
         if reciprocal:
             y = -np.exp(-values - 0.5 * np.diag(self._errors))  # the mean of reciprocals is too large
             slopes = np.exp(-self._smoothed)
-        scale = max(float(y.std()), self.tiny)
+        scale = max(float(y.std()), TINY)
         return _Chart(logarithmic, reciprocal, (y - y.mean()) / scale, float(y.mean()), scale, slopes / scale)
 
     @cached_property

@@ -131,7 +131,13 @@ def test_a_sum_of_one_power_has_the_interval_of_that_power(seeds):
 
 
 @pytest.mark.parametrize(
-    ("options", "fewest"), [({"resamples": 39}, 40), ({"confidence": 0.9999}, 20_000), ({"resamples": 40}, None)]
+    ("options", "fewest"),
+    [
+        ({"resamples": 39}, 40),
+        ({"resamples": np.int64(39), "confidence": np.float32(0.95)}, 40),
+        ({"confidence": 0.9999}, 20_000),
+        ({"resamples": 40}, None),
+    ],
 )
 def test_ends_of_intervals_are_not_the_extreme_draws(options: dict[str, float], fewest: int | None) -> None:
     """One draw was an interval of no width; of 2000 the interval of .9999 was narrower than that of .999 should be."""

@@ -12,6 +12,7 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.pictures import figures
 from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.quantities import interval
 from sweeplib.pictures.figures.limits_diagram import limits_map
 from sweeplib.pictures.figures.risk_curves import risk_bands
 from sweeplib.statistics.lost_runs import MOST_LOST
@@ -219,6 +220,20 @@ def test_a_point_with_an_infinite_value_has_no_mean_but_a_median() -> None:
         assert mean[name].notnull().values.tolist() == known
     assert curves_along(ds, "risk").values.notnull().any("seed").squeeze().values.tolist() == known
     assert np.isfinite(analysis.averages(ds, statistic="median").risk).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_values_are_counted_by_fractions_and_quantiles_however_many() -> None:
+    """From 2 % on they counted as lost: no statistic had a value. The ends of two infinite ones were subtracted."""
+    ds = sweep_dataset(ratios=[0.2], d=[300], Delta=[0.0], seeds=64, dynamics=["sgd"], derived=False)
+    ds = ds.assign(risk=ds.risk.where(ds.seed >= 8, np.inf))
+    last = {
+        name: analysis.averages(ds, statistic=statistic).isel(time=-1).squeeze()
+        for name, statistic in {"above": {"above": 1e9}, "median": "median", "most": {"quantile": 0.97}}.items()
+    }
+    assert last["above"].risk == 8 / 64 and np.isfinite(last["median"].risk) and np.isinf(last["most"].risk)
+    bars = interval(last["most"].expand_dims("point"), "risk")
+    assert bars is not None and not np.isfinite(bars).any()
 
 
 @pytest.mark.rest

@@ -148,7 +148,7 @@ def test_a_level_is_passed_never_or_twice():
         assert one.low < place < one.high
 
 
-@pytest.mark.parametrize("power", [-60, 40])
+@pytest.mark.parametrize("power", [-500, -60, 40, 500])
 def test_places_do_not_depend_on_units(power: int) -> None:
     """Of values below 10⁻¹² errors were nothing, a quarter of the width; of an axis below 10⁻⁸ all were ends."""
     x, noise, unit = np.geomspace(0.1, 6.4, 7), 0.5 * RNG(1).standard_normal((16, 7)), 2.0**power
@@ -158,6 +158,7 @@ def test_places_do_not_depend_on_units(power: int) -> None:
         least, of_other = curve.optimum(0.95), other.optimum(0.95)
         assert of_other[:3] + of_other[6:] == least[:3] + least[6:]
         assert of_other[3:6] == pytest.approx(np.multiply(least[3:6], unit), rel=1e-12)
+    unit = 2.0 ** max(-60, min(power, 40))
     elsewhere = MeanCurve(mean + noise, x * unit).optimum(0.95)
     assert elsewhere[:3] == pytest.approx(np.multiply(least[:3], unit), rel=1e-6)
     assert not elsewhere.at_end and elsewhere.at_edge == least.at_edge

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -186,6 +187,10 @@ def test_zeros_are_a_proportion_where_other_points_have_ones() -> None:
     for value, hint in ((0.0, "; a proportion has an interval with `statistic: {above: 0.5}`"), (0.5, "")):
         answer = MoreSeeds("asked", question)._answer(rows, {}, [value] * 3, "", Seen(True, 0.0))
         assert answer is not None and answer.state is State.none and answer.why.endswith(f"below 4.6 %{hint}")
+    # another analysis has no statistic to ask for
+    passages = MoreSeeds("asked", replace(question, of="first_passages"))
+    answer = passages._answer(rows, {}, [1.0] * 3, "", Seen(True, 0.0))
+    assert answer is not None and answer.why.endswith("below 4.6 %")
 
 
 @pytest.mark.rest

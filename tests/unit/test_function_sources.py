@@ -17,9 +17,13 @@ from hypothesis import strategies as st
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.config.functions import called, file_of
 from sweeplib.engine.code import sources
-from sweeplib.functions.function import Function, Source, registered
+from sweeplib.engine.code.plugins import others_in_plugin
+from sweeplib.functions.function import MAIN, Function, Source, registered
 from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
+from sweeplib.functions.stored import load_stored, sealed_content, stored
+from tests.plugged import nothing_left
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -75,6 +79,8 @@ def own_of(text: str) -> Callable[..., Any]:
         ("class A:\n    made = []\n    def __init__(self):\n        A.made.append(self)\na = A()", "len(A.made)"),
         ("class A:\n    n = 2\n    def of(self):\n        return self.n\na = A()\nof = a.of\na.n = 5", "of()"),
         ("class A:\n    n = 1\na = A()\nclass A:\n    n = 2", "a.n + 3 * A.n"),
+        ("def f(x):\n    return 2 * x\nlaws = {'a': [f, int('3')]}", "laws['a'][0](1) + laws['a'][1]"),
+        ("def main():\n    return own()\nargs = [main, len('ab')]", "args[1] if callable(args[0]) else 0"),
         ("import math, functools\nlaw = functools.partial(math.pow, float('3'))", "law(2)"),
         ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
@@ -102,7 +108,7 @@ def own_of(text: str) -> Callable[..., Any]:
     ],
 )
 def test_the_source_of_a_function_gives_what_its_file_gives(
-    before: str, result: str, imported: Callable[[str], Function]
+    before: str, result: str, imported: Callable[[str | Source], Function]
 ) -> None:
     """Also with earlier values of a name, changes in place, `del`, and blocks for scripts alone."""
     function = imported(f"{HEAD}{before}\nunused = print\n{OWN.format(result)}")
@@ -125,7 +131,7 @@ def test_the_source_of_a_function_gives_what_its_file_gives(
     ],
 )
 def test_a_value_that_the_source_does_not_give_is_refused(
-    before: str, result: str, name: str, imported: Callable[[str], Function]
+    before: str, result: str, name: str, imported: Callable[[str | Source], Function]
 ) -> None:
     """Whatever has changed it: through another name, by a function, in a loop."""
     function = imported(f"{HEAD}{before}\n{OWN.format(result)}")
@@ -244,6 +250,58 @@ def test_a_module_that_a_call_sets_up_is_set_up_elsewhere(
     assert imported(source)() == 4
 
 
+def test_a_file_of_a_package_is_imported_as_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may import relatively, and is one module with what a script imports from the package."""
+    folder = tmp_path / "own_package" / "inner"
+    folder.mkdir(parents=True)
+    for name in ("own_package", "own_package/inner"):
+        (tmp_path / name / "__init__.py").touch()
+    (folder.parent / "const.py").write_text("C = 4\n")
+    (folder / "sim.py").write_text(f"{HEAD}from ..const import C\n{OWN.format('C * x')}")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with nothing_left():
+        function, _, _ = called("sim.py", folder)
+        assert function(x=2.0) == 8.0 and function.module == "own_package.inner.sim"
+        assert file_of(function, tmp_path) == folder / "sim.py"
+
+
+def test_what_other_processes_compute_of_another_command_line_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is in no file: it has code."""
+    script = ModuleType(MAIN)
+    text = f"import sys\n{HEAD}laws = [lambda: 1, len(sys.argv)]\n{OWN.format('laws[1]')}"
+    vars(script)["In"] = [text, ""]
+    monkeypatch.setitem(sys.modules, MAIN, script)
+    monkeypatch.setattr(sys, "argv", ["script.py", "3"])
+    exec(text, vars(script))
+    with pytest.raises(InputError, match="laws has another value here than the statements give it"):
+        file_of(script.own, tmp_path)
+    assert sys.argv == ["script.py", "3"]
+
+
+def test_the_file_of_a_value_is_that_of_its_digest(tmp_path: Path) -> None:
+    """One that is damaged, or away, is written anew; others may not write what is executed."""
+    value = stored("w", np.arange(3), "builtins")
+    assert value is not None and value.file is not None
+    name, content = value.file
+    path = tmp_path / "functions" / name
+    path.parent.mkdir()
+    path.with_name("own.py").touch()
+    names = {"__file__": str(path.with_name("own.py"))}
+    for damaged in (None, content[:-1] + b"x", content[:20]):
+        if damaged is not None:
+            path.write_bytes(damaged)
+        assert sealed_content(path) is None
+        with pytest.raises(InputError, match="a value of a function is not there, or damaged"):
+            load_stored(dict(names), "w", path.stem)
+    path.write_bytes(content)
+    assert load_stored(names, "w", path.stem).tolist() == [0, 1, 2]
+    path.chmod(0o666)
+    why = others_in_plugin(names["__file__"])
+    assert why is not None and str(path) in why
+
+
 OF_LIBRARIES = """
 import logging, re, threading
 from collections import OrderedDict, defaultdict, deque
@@ -283,7 +341,7 @@ d.append(d)
 CALLS = "d[0].f", "r[0].random()", "r[1].random()", "r[2].random()", "f(2)", "g(1)"
 
 
-def test_values_that_the_source_gives_are_taken(imported: Callable[[str], Function]) -> None:
+def test_values_that_the_source_gives_are_taken(imported: Callable[[str | Source], Function]) -> None:
     """Of any library: what cannot be looked into is no reason to refuse."""
     function = imported(f"{HEAD}{OF_LIBRARIES}{OWN.format('[a, b, c, d, r, f(), g(1)]')}")
     for call in CALLS:
@@ -311,7 +369,8 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
 ) -> None:
     """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
     before = (
-        "from functools import cache\nfrom own_beside import B\nN = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+        "from functools import cache\nfrom own_beside import B\n"
+        "N = 1\nM: int = 2 * N\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
         "@cache\ndef rule():\n    return CACHE.setdefault('c', 2)\nclass Law:\n    k = 2\n"
     )
     path = tmp_path / "own_module.py"
@@ -330,7 +389,9 @@ def test_a_module_that_is_another_in_other_processes_is_refused(
         del sys.modules["own_module"], sys.modules["own_beside"]
 
 
-def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(imported: Callable[[str], Function]) -> None:
+def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(
+    imported: Callable[[str | Source], Function],
+) -> None:
     lines = ("import email", "import email.message as message", "from email import policy", "email.level = 3")
     for result in ("email", "message", "policy"):
         text = source_of(imported("\n".join([HEAD, *lines, OWN.format(f"{result} and 1.0")]))).text
@@ -368,7 +429,7 @@ def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(imported
     ],
 )
 def test_the_code_of_a_function_is_all_that_may_change_what_it_gives(
-    before: str, after: str, is_other: bool, imported: Callable[[str], Function]
+    before: str, after: str, is_other: bool, imported: Callable[[str | Source], Function]
 ) -> None:
     """A case that is computed once too often costs time; one that is stale is wrong."""
     codes = [code_of(imported(f"{HEAD}{text}\n{OWN.format('n')}")) for text in (before, after)]
@@ -458,7 +519,7 @@ SHOWN = """def shown(value, depth=4):
     st.sampled_from(["[a, b]", "a", "[c, f]"]),
 )
 def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
-    imported: Callable[[str], Function], texts: list[str], at: int, number: str, result: str
+    imported: Callable[[str | Source], Function], texts: list[str], at: int, number: str, result: str
 ) -> None:
     """And what gives another result has another code."""
     start = "a, b, c = [1], [2], [3]\nclass K:\n    k = [4]\ndef f():\n    return [5]\ndef g():\n    return [6]\n"
@@ -491,7 +552,7 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
 
 
 def test_what_is_computed_once_is_written_out(
-    imported: Callable[[str], Function], monkeypatch: pytest.MonkeyPatch
+    imported: Callable[[str | Source], Function], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the command line or the environment no other process has the same; of a file the code has a digest."""
     monkeypatch.setenv("N_OF_TEST", "3")
@@ -516,6 +577,9 @@ from sweeplib import simulator
 
 parser = argparse.ArgumentParser()
 parser.add_argument("k", type=float)
+def main():
+    pass
+parser.set_defaults(main=main)
 args = parser.parse_args()
 
 @dataclass

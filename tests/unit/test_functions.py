@@ -22,7 +22,9 @@ from matplotlib.text import Text
 import sweeplib
 from sweeplib import InputError, Result, simulator
 from sweeplib.commands.upkeep.cases import chosen_case
+from sweeplib.commands.upkeep.recomputation import random_sample, sample_findings
 from sweeplib.commands.upkeep.reproduce import reproduces
+from sweeplib.commands.upkeep.stored_cases import stored_cases
 from sweeplib.config import from_mapping, load
 from sweeplib.config.functions import file_of
 from sweeplib.engine.code.user_code import file_and_name
@@ -34,6 +36,7 @@ from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
 from sweeplib.functions.function import Function, registered
+from sweeplib.functions.global_generators import global_states, set_global_states
 from sweeplib.functions.program import parsed_output
 from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
@@ -147,6 +150,54 @@ def test_random_numbers_depend_on_root_seed_values_and_replica_alone(written: Ca
     assert len(np.unique(ds.position)) == ds.position.size
 
 
+GLOBAL = """
+import random
+import numpy as np
+from sweeplib import simulator
+
+@simulator(x="1", y="1")
+def drawn(rng, a: float = 0.0):
+    return {"x": np.random.random(), "y": random.random()}
+"""
+
+
+def test_numbers_of_global_generators_are_those_of_the_case(written: Callable[..., Path]) -> None:
+    """Whatever was drawn before in the process, which goes on with its own; a direct call is not touched."""
+    cases = [case for _, case in load(written(GLOBAL, "grid: {a: [0, 1]}\nseeds: 8")).cases("drawn")]
+    first, again = (cases[0].simulator.run(cases[at:]).data for at in (0, 5))
+    for name in ("x", "y"):
+        assert first[name][5:].tobytes() == again[name].tobytes()
+        assert first[name][5] == cases[0].simulator.run_openly(cases[5]).data[name]
+    assert np.unique([first["x"], first["y"]]).size == 32
+    states, drawn = global_states(), registered("drawn")
+    before = drawn(None)
+    set_global_states(states)
+    cases[0].simulator.run(cases[:2])
+    assert drawn(None) == before
+
+
+def test_a_function_that_no_seed_decides_is_told_from_other_libraries(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "dispatched", computed)
+    code = GLOBAL.replace("np.random.random()", "random.SystemRandom().random()")
+    design = replace(load(written(code, "seeds: 4")), cluster=Here())
+    run_sweep(design, tmp_path / "results", progress=False)
+    _, findings, _ = sample_findings(random_sample([stored_cases(design, "drawn", tmp_path / "results")], None))
+    assert len(findings) == 4
+    assert {finding.why.partition(":")[0] for finding in findings} == {"computed twice here, a case has two results"}
+
+
+@pytest.mark.rest
+def test_forked_processes_have_no_numbers_of_global_generators_in_common(written: Callable[..., Path]) -> None:
+    """They begin with one state of these."""
+    code = GLOBAL.replace("    return", "    time.sleep(0.01)\n    return").replace(
+        "import random", "import random, time"
+    )
+    ds = ran(written(code, "grid: {a: [0, 1]}\nseeds: 64\nfigures: []\ncluster: {workers: 2}"))
+    assert np.unique(ds.x).size == np.unique(ds.y).size == 128
+
+
 @pytest.mark.rest
 def test_runs_that_are_paired_share_their_random_numbers(written: Callable[..., Path]) -> None:
     ds = ran(written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 4\npair_by: [seed]\nfigures: []"))
@@ -156,11 +207,15 @@ def test_runs_that_are_paired_share_their_random_numbers(written: Callable[..., 
 
 @pytest.mark.rest
 def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Callable[..., Path]) -> None:
-    """More seeds and values leave what there is; comments and units are no edit, a helper's number is one."""
+    """More seeds and values leave what there is; comments and units are no edit, a helper's number is one.
+
+    What a run returned can be read when its version is no longer kept.
+    """
     config = written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
-    before = ran(config).load()
+    before = ran(config)
     original = registered("walk").code
-    grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]").load()
+    grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]")
+    ran(config, "seeds=3")
     xr.testing.assert_equal(grown.position.sel(bias=[0.0, 0.5], seed=[0, 1]), before.position)
     codes = {}
     for name, code in {
@@ -614,9 +669,9 @@ def test_points_of_a_design_stay_where_they_are_as_it_grows(written: Callable[..
         ("{latin: 3}", "no parameters"),
         ("{latin: 3, bias: {uniform: [1, 0]}}", "not the ends of a range"),
         ("{latin: 3, bias: {loguniform: [0, 1]}}", "not the ends of a range"),
-        ("{latin: 3, bias: {uniform: [-1.7e308, 1.7e308]}}", "too wide a range"),
-        ("{latin: 3, bias: {loguniform: [1e-160, 1e160]}}", "too wide a range"),
-        ("{latin: 3, n: {integers: [100000000000000000, 100000000000000010]}}", "too large for a range"),
+        ("{latin: 3, bias: {integers: [0, 10000000000000000000]}}", "whole numbers up to 2\\^53 apart"),
+        ("{latin: 3, bias: {uniform: [-1.7e+308, 1.7e+308]}}", "too wide a range"),
+        ("{latin: 3, bias: {loguniform: [1.0e-160, 1.0e+160]}}", "too wide a range"),
         ("{latin: 3, bias: {normal: [0, 1]}}", "no such range"),
         ("{latin: 3, bias: [0, 1]}", "not a range"),
         ("{latin: 3, bias: {uniform: [0, 5]}}", "not a value of bias"),

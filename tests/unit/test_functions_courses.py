@@ -20,6 +20,7 @@ from sweeplib.engine.storage.store import checkpoints
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import TimeUpError, registered
+from sweeplib.functions.global_generators import BYTES, global_states_kept, seed_globals, states_since
 from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.functions.states import state_bytes, state_in
 
@@ -142,6 +143,24 @@ def test_a_case_whose_time_is_up_goes_on_from_there(written: Written, tmp_path: 
     again = _results(tmp_path / "kept", np.inf)
     assert (tmp_path / "steps").stat().st_size == 80
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_a_call_goes_on_with_the_global_generators_as_they_were(written: Written, tmp_path: Path) -> None:
+    """Numbers of before, again, would be steps that are not independent."""
+    code = "import numpy as np\nimport random\n" + WALK.replace(
+        "rng.standard_normal()", "np.random.standard_normal() + random.gauss()"
+    )
+    load(written(KEYS, code))
+    (tmp_path / "kept").mkdir()
+    whole = _results(tmp_path / "whole", np.inf)
+    for _ in range(2):
+        with pytest.raises(TimeUpError):
+            _results(tmp_path / "kept", np.inf, timeout=0.0)
+    again = _results(tmp_path / "kept", np.inf)
+    assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+    with global_states_kept():
+        seed_globals(stream := bytes(range(BYTES)))
+        assert states_since(stream) == {}, "other checkpoints do not grow"
 
 
 def test_a_result_on_the_way_is_not_the_last_one(written: Written, tmp_path: Path) -> None:

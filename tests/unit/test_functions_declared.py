@@ -27,7 +27,7 @@ from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.report.tables import capital
 from sweeplib.pictures.report.write import _caption
-from sweeplib.sweeps import _warn_of_failures
+from sweeplib.sweeps import _warn_of_failures, sweep_of
 from tests.in_process import Here, computed
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
@@ -128,17 +128,6 @@ def test_a_declaration_that_no_sweep_can_use_is_refused(text: str, says: str, wr
         written(text)
 
 
-def test_a_parameter_of_a_command_without_values_is_refused(tmp_path: Path) -> None:
-    command = {"command": "echo {x}", "results": {"y": "J"}, "parameters": {"x": []}}
-    with pytest.raises(InputError, match=r"no values of the parameter x; got \[\]; expected at least one"):
-        from_mapping({"name": "own", "simulator": command}, tmp_path)
-
-
-def test_an_output_that_lacks_one_result_is_said_to_lack_that_one() -> None:
-    with pytest.raises(ValueError, match=r"^no energy in the output, as JSON"):
-        parsed_output("magnetisation = 0.94\nsusceptibility = 2\n", {"magnetisation": "1", "energy": "J"})
-
-
 def test_a_symbol_of_the_grid_has_no_name_of_a_dataset(written: Callable[..., Function], tmp_path: Path) -> None:
     written(OWN)
     keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1, 2]}}
@@ -176,6 +165,7 @@ PROGRAM = "from sweeplib import program\nown = program({}, name='own', {})\n"
         ("'true {x:.3f}'", "y='1', parameters={'x': str}", "own: not a format of x: Unknown format code 'f'"),
         ("'true {x}'", "y=2", "own: not the units of y; got 2; expected a text"),
         ("'true {x}'", "y='1', parameters=['x']", "own: not the parameters"),
+        ("'true {x}'", "y='1', parameters={'x': []}", "own: no texts that the parameter x may be; got .*such as"),
         ("'true {x}'", "y='1', parameters={'x': {'typ': int}}", "own: not a key of the parameter x; got 'typ'"),
         ("''", "y='1'", "not a command"),
     ],
@@ -211,6 +201,23 @@ def test_numbers_of_fortran_are_numbers(text: str, number: float | str) -> None:
     results = {"y": Result()}
     assert parsed_output(f"y = 0\nlog\n y : {text} \nend", results) == {"y": number}
     assert parsed_output(f'log\n\nz,y\n0,"{text}"\n\n', results) == {"y": number}
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"), [('{"m": 1, "x": 2}', "energy"), ("m = 1\nx = 2", "energy"), ("x = 2", "m, energy")]
+)
+def test_only_results_that_an_output_lacks_are_named(text: str, lacking: str) -> None:
+    with pytest.raises(ValueError, match=f"^no {lacking} in the output"):
+        parsed_output(text, {"m": Result(), "energy": Result()})
+
+
+def test_recording_times_are_an_argument_of_a_sweep(written: Callable[..., Function], tmp_path: Path) -> None:
+    text = OWN.replace("x: float = 1.0", "times, x: float = 1.0").replace("return x", "return x + times[0]")
+    function = written(text)
+    design = sweep_of(function, x=[1.0, 2.0], times=[0, 1], results=tmp_path).design
+    assert design.recording.times == (0.0, 1.0) and design.grid.names == ("x",)
+    with pytest.raises(InputError, match=r"config\.times: not a key of `config` here; .* the argument `times`"):
+        sweep_of(function, x=1.0, times=[0, 1], config={"times": [0, 2]}, results=tmp_path)
 
 
 def test_a_text_in_place_of_a_number_is_shown(written: Callable[..., Function]) -> None:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.commands.starter import write_new
-from sweeplib.commands.upkeep.cases import _is_equal, chosen_case
+from sweeplib.commands.upkeep.cases import chosen_case
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
@@ -422,11 +422,3 @@ def test_a_figure_by_columns_of_a_table_is_checked_before_any_work(tmp_path: Pat
         "figures.risks: too many for panels and colours: 200 values of d and 200 values of gamma; expected columns of "
         "fewer values, or one of them"
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "same"),
-    [(10**15, f"{10**15}", True), (10**15, f"{10**15 + 1}", False), (10**15, "1e15", True), (0.1, ".1", True)],
-)
-def test_a_text_states_a_whole_number_in_all_its_digits(value: float, text: str, *, same: bool) -> None:
-    assert _is_equal(value, text) == same

@@ -31,7 +31,7 @@ LostPart = Annotated[
         lt=1,
         description="the fraction of lost runs (failed or killed; for values at a time also diverged, timed out, "
         "inaccurate or stopped at their exits) above which a statistic is NaN. A mean at a time is NaN from where any "
-        "run diverged on.",
+        "run diverged on, and where any value is infinite.",
     ),
 ]
 CensoredPart = Annotated[
@@ -62,12 +62,11 @@ def checked_options(
     """
     parameters = list(inspect.signature(function).parameters.values())[arguments:]
     named = {parameter.name: parameter for parameter in parameters}
+    complete = {name: p.default for name, p in named.items() if p.default is not inspect.Parameter.empty}
     for key, value in options.items():
         if key not in named:
             raise InputError(f"unknown {kind}", key=key, value=key, choices=named)
-        _check(key, value, function, kind)
-    defaults = {name: p.default for name, p in named.items() if p.default is not inspect.Parameter.empty}
-    complete = defaults | dict(options)
+        complete[key] = _checked(key, value, function, kind)
     match complete:
         case {"resamples": int(resamples), "confidence": float(confidence)}:
             _need_draws(resamples, confidence)
@@ -82,13 +81,17 @@ def _need_draws(resamples: int, confidence: float) -> None:
         raise InputError("too few draws", key="resamples", value=resamples, expected=expected)
 
 
-def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:
-    """Raise InputError for a value of an option that is not of its type in the signature of the function."""
+def _checked(key: str, value: Any, function: Callable[..., Any], kind: str) -> Any:
+    """Return the value of an option, one of NumPy as one of Python.
+
+    InputError for a value that is not of its type in the signature of the function.
+    """
     plain = value.item() if isinstance(value, np.generic) else value
     try:
         option_type(function, key).validate_python(plain, strict=True)
     except pydantic.ValidationError as error:
         raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _list_position(place)) from None
+    return plain
 
 
 def _list_position(location: Location) -> str:

@@ -6,7 +6,6 @@ each with a row for each case.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,13 +152,12 @@ def _places_of_coordinates(cases: CasesByName, coordinates: Mapping[str, str]) -
 
 
 def _is_equal(value: Any, text: str) -> bool:
-    """Return whether a text states a value: numbers agree to 12 digits, whole ones in all."""
+    """Return whether a text states a value: whole numbers are equal, others agree to 12 digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower() == text.lower() if isinstance(value, bool) else str(value) == text
-    with suppress(ValueError):
-        if isinstance(value, int):
-            return int(text) == value
     try:
+        if isinstance(value, int) and re.fullmatch(r"\s*[+-]?\d+\s*", text):
+            return int(text) == value
         return bool(np.isclose(float(text), value, rtol=1e-12, atol=0.0))
     except ValueError:
         return False

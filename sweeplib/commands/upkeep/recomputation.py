@@ -6,6 +6,7 @@ A segment of the run store has a row for each of its cases.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,60 +22,43 @@ SIZE, SECONDS = 16, 60.0
 """Without a number, a sample has at most so many cases, and fewer if they are expected to take longer."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A recorded variable whose bits differ: `count` of its `size` values, and the first of these, at `where`."""
-
-    variable: str
-    count: int
-    size: int
-    where: tuple[int, ...]
-    stored: float
-    computed: float
-
-    def __str__(self) -> str:
-        where = f"[{', '.join(map(str, self.where))}]" if self.where else ""
-        first = f"{self.variable}{where} is {self.stored!r} in the store, {self.computed!r} here"
-        return f"{self.count} of {self.size} values of {self.variable} differ: {first}"
-
-
-def differences(segment: Segment, row: int, records: Records, place: int) -> list[Difference]:
-    """Return how a stored case differs from a computed one, the case `place` of some records."""
-    stored, computed = segment.status[row].astype(float), records.status[place].astype(float)
-    comparisons = [_difference("status", stored, computed)]
+def differences(segment: Segment, row: int, records: Records, place: int) -> dict[str, str]:
+    """Return in words how a stored case differs from a computed one, the case `place` of some records, by variable."""
+    words = {"status": _difference("status", segment.status[row].astype(float), records.status[place].astype(float))}
     for name in segment.variables:
         values = segment.data(name)[row]
         # a case that failed has no data: the store has fill values
         others = records.data[name][place] if name in records.data else np.full_like(values, fill_value(values.dtype))
-        comparisons.append(_difference(name, values, others))
-    return [difference for difference in comparisons if difference is not None]
+        words[name] = _difference(name, values, others)
+    return {name: text for name, text in words.items() if text}
 
 
-def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Difference | None:
-    """Return how two arrays of one shape differ in their bits, None if they do not."""
+def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> str:
+    """Return in words how two arrays of one shape differ in their bits, with the first such values; "" if equal."""
     flat, other = (np.ascontiguousarray(values).reshape(-1) for values in (stored, computed))
     bits = (values.view(np.uint8).reshape(len(values), -1) for values in (flat, other))
     differing = np.flatnonzero(np.not_equal(*bits).any(axis=1))
     if not len(differing):
-        return None
+        return ""
     first = int(differing[0])
-    where = tuple(int(index) for index in np.unravel_index(first, np.shape(stored)))
-    return Difference(name, len(differing), len(flat), where, float(flat[first]), float(other[first]))
+    where = ", ".join(str(int(index)) for index in np.unravel_index(first, np.shape(stored)))
+    variable = f"{name}[{where}]" if where else name
+    values = f"{variable} is {float(flat[first])!r} in the store, {float(other[first])!r} here"
+    return f"{len(differing)} of {len(flat)} values of {name} differ: {values}"
 
 
-@dataclass(frozen=True)
-class Recomputation:
-    """A row of a segment that was computed again: its identity, and the differences."""
+class Recomputation(NamedTuple):
+    """A row of a segment that was computed again: the identity of its case, and the differences (`differences`)."""
 
     segment: Segment
     row: int
     identity: bytes
-    differences: list[Difference]
+    differences: dict[str, str]
 
     @property
-    def comparable(self) -> bool:
-        """Return whether the case must have the same bits here."""
-        return is_like_here(self.segment.processors)
+    def first(self) -> str:
+        """Return the first difference in words."""
+        return next(iter(self.differences.values()))
 
 
 def comparisons(segment: Segment, rows: Sequence[int]) -> list[Recomputation]:
@@ -122,14 +106,14 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     places = random.sample(range(total), min(total, SIZE if number is None else number))
     seconds, expensive, chosen = 0.0, 0, dict[int, list[int]]()
     for place in places:
-        part = int(np.searchsorted(starts, place, side="right")) - 1
-        _, segment, rows = parts[part]
+        source = int(np.searchsorted(starts, place, side="right")) - 1
+        _, segment, rows = parts[source]
         seconds += SECONDS_A_WORK_UNIT * segment.work
         if number is not None or seconds <= SECONDS:
-            chosen.setdefault(part, []).append(int(rows[place - starts[part]]))
+            chosen.setdefault(source, []).append(int(rows[place - starts[source]]))
         else:
             expensive += 1
-    return Sample([(*parts[part][:2], sorted(chosen[part])) for part in sorted(chosen)], expensive)
+    return Sample([(*parts[source][:2], sorted(chosen[source])) for source in sorted(chosen)], expensive)
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
@@ -144,32 +128,36 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     findings, notes = [], []
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
-        all_differ = len(differing) == len(of_dynamics) > 1
-        findings += [_finding(*pair, all_differ=all_differ) for pair in differing if pair[1].comparable]
-        notes += [_other_machine_note(*pair) for pair in differing if not pair[1].comparable]
+        why = "all cases of the sample differ, as with other libraries or hardware"
+        refusal = why if len(differing) == len(of_dynamics) > 1 else ""
+        if differing and not _is_reproducible(differing[0][1]):
+            refusal = "computed twice here, a case has two results: it depends on more than its values and its seed"
+        for stored, outcome in differing:
+            if is_like_here(processors := outcome.segment.processors):
+                findings.append(_finding(stored, outcome, refusal))
+            else:
+                where = f"{stored.described((outcome.identity,))} computed on {', '.join(processors)}"
+                notes.append(f"{where}, not on {machine()}: {outcome.first}")
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
-def _other_machine_note(stored: StoredCases, outcome: Recomputation) -> str:
-    """Return the note about a case with other bits that was computed on another type of processor."""
-    where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.segment.processors)}"
-    return f"{where}, not on {machine()}: {outcome.differences[0]}"
+def _is_reproducible(outcome: Recomputation) -> bool:
+    """Return whether a case that differs from the store does so in the same way if it is computed once more."""
+    [again] = comparisons(outcome.segment, [outcome.row])
+    return again.differences == outcome.differences
 
 
-def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:
+def _finding(stored: StoredCases, outcome: Recomputation, refusal: str) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better.
 
-    all_differ : whether all cases of the dynamics' sample do.
+    refusal : why not, of all cases of the dynamics' sample; "" if it would.
     """
     identity, remedy, why = outcome.identity, Remedy.cases, ""
-    if all_differ:
-        remedy, why = (
-            Remedy.refused,
-            "all cases of the sample differ: no damage, but other libraries or hardware",
-        )
-    elif outcome.differences[0].variable == "status":
+    if refusal:
+        remedy, why = Remedy.refused, refusal
+    elif "status" in outcome.differences:
         remedy, why = Remedy.refused, "it does not end here as in the store: `sweeplib reproduce` shows how"
-    problem = f"the case {identity.hex()} computed again has other bits: {outcome.differences[0]}"
+    problem = f"the case {identity.hex()} computed again has other bits: {outcome.first}"
     words = stored.described((identity,))
     return Finding(
         outcome.segment.path, problem, remedy, stored.dynamics, "simulate", cases=(identity,), words=words, why=why

@@ -57,8 +57,8 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
     if chosen.status in (Status.failed, Status.killed, Status.timeout):
         return chosen.status is status
     different = differences(chosen.segment, chosen.row, records, 0)
-    for difference in different:
-        say(str(difference))
+    for difference in different.values():
+        say(difference)
     if not different:
         say(f"the same bits: {', '.join(chosen.segment.variables)}")
     return not different

@@ -41,6 +41,9 @@ STAGES = ("simulate", "analyse", "figure", "report")
 MODULE = "the path of a `.py` file, a module that Python finds, or an installed plugin"
 """What a plugin may be, for messages."""
 
+_APART = f"{PACKAGE}_plugin_"
+"""With what the name of a file begins that no module can have by its stem."""
+
 _FIRST_USED = {"analysis": 1, "figure": 2, "cluster": len(STAGES)}
 """The index of the first stage that uses a kind of registered object; for kinds that are not listed it is 0."""
 
@@ -138,23 +141,26 @@ def _is_file(plugin: str) -> bool:
 def _name_of(path: Path) -> str:
     """Return the name under which a file is imported: its stem, or a name of its own if another module has that.
 
-    The folder of the file is appended to Python's path. InputError if there is no such file, or if a module that it
-    imports from its folder is hidden by another one.
+    A file of a package has its name there. The folders of the file and of its package are appended to Python's path.
+    InputError if there is no such file, or if a module that it imports from its folder is hidden by another one.
     """
     if not path.is_file():
         beside = [other.name for other in path.parent.glob("*.py") if other.is_file()]
         problem = "something else than a file is there" if path.exists() else "no such file"
         raise InputError(f"{problem}: {path}", key="plugins", value=path.name, choices=beside)
-    if str(path.parent) not in sys.path:
-        # decisions: A plugin is imported as from its own folder, which is appended to Python's path
-        sys.path.append(str(path.parent))
+    root, name = path.parent, path.stem
+    while root != root.parent and (root / "__init__.py").is_file():
+        root, name = root.parent, f"{root.name}.{name}"
+    # decisions: A plugin is imported as from its own folder, which is appended to Python's path
+    sys.path += [folder for folder in dict.fromkeys((str(path.parent), str(root))) if folder not in sys.path]
     # the file may be newer than what Python remembers of its folder
     importlib.invalidate_caches()
     with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
         _refuse_hidden(path)
-    if path.stem.isidentifier() and _file_of(path.stem) == path:
-        return path.stem
-    return f"{PACKAGE}_plugin_{hashlib.blake2b(os.fsencode(path), digest_size=6).hexdigest()}"
+    for full in (name, path.stem):
+        if all(map(str.isidentifier, full.split("."))) and _file_of(full) == path:
+            return full
+    return f"{_APART}{hashlib.blake2b(os.fsencode(path), digest_size=6).hexdigest()}"
 
 
 def _module_of(plugin: str) -> str:
@@ -197,7 +203,7 @@ def _file_of(name: str) -> Path | None:
 
 def _import(plugin: str, name: str) -> None:
     """Import a plugin under a name: a file, or a module that Python finds, which reads what a config declares to it."""
-    if not _is_file(plugin) or name == Path(plugin).stem:
+    if not name.startswith(_APART):
         module, declaration = importlib.import_module(name), plugin.removeprefix(f"{name}:")
         if declaration != plugin:
             module.declared(declaration)
@@ -274,6 +280,8 @@ def others_in_plugin(plugin: str) -> str | None:
         with suppress(ImportError, ValueError):  # of a name that is no module's
             names = [str(user_file(plugin) or ""), *names]
     files = {Path(name) for name in names if is_there(name)}
+    # what the file of a function loads lies beside it
+    files |= {beside for path in files if path.parent.name == "functions" for beside in path.parent.glob("*.pickle")}
     for path in sorted(path for path in files if _is_file(path.name)):
         with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
             for _, _, beside in _imports_beside(path):

@@ -193,3 +193,9 @@ def _close(first: float, second: float) -> bool:
 def are_numbers(values: Iterable[Any]) -> bool:
     """Return whether all values are numbers; true and false are none."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def values_in_words(values: Iterable[Any]) -> str:
+    """Return values in words: all of a few, or the first two, the last one and their number."""
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]}, {texts[1]}, ..., {texts[-1]} ({len(texts)} values)"

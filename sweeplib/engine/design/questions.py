@@ -143,8 +143,8 @@ class RowCounts:
         """Return the number of seeds that the config gives the point at each of some places; 0 outside of its grid."""
         count = len(places)
         counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
-        own = [frozenset(axis.values) for axis in self.axes]
-        inside = (all(value in values for value, values in zip(place, own, strict=True)) for place in places)
+        values_of_axes = [frozenset(axis.values) for axis in self.axes]
+        inside = (all(value in values for value, values in zip(place, values_of_axes, strict=True)) for place in places)
         return [int(number) if is_own else 0 for number, is_own in zip(counts, inside, strict=True)]
 
     def _place(self, row: Row) -> tuple[Any, ...]:

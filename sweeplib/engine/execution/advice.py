@@ -55,7 +55,7 @@ def _compared(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[st
 
 def _alternative(name: str, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration) -> str:
     """Return the cheapest alternative for the layout that takes most of the time, in words; "" if there is none."""
-    layout = max(plan.layouts, key=lambda each: plan.layouts[each].cpu_seconds)
+    layout = max(plan.layouts, key=lambda layout: plan.layouts[layout].cpu_seconds)
     cases, seconds = pilots[layout].cases, plan.layouts[layout].seconds
     hints, cheaper, words = cases[0].simulator.hints, LEAST_FACTOR, ""
     for alternative in hints.alternatives(name):

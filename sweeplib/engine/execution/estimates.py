@@ -306,10 +306,10 @@ class Plan:
         dynamics = dict[str, DynamicsPlan]()
         for name, plan in record["dynamics"].items():
             layouts = {layout: LayoutPlan.of(values) for layout, values in plan["layouts"].items()}
-            dynamics[name] = DynamicsPlan(**_known(DynamicsPlan, plan) | {"layouts": layouts})
+            dynamics[name] = DynamicsPlan(**_fields_of(DynamicsPlan, plan) | {"layouts": layouts})
         # compilation was that of the plan when it was made
         others = {"dynamics": dynamics, "advice": tuple(record["advice"]), "compilation": 0.0}
-        return cls(**_known(cls, record) | others)
+        return cls(**_fields_of(cls, record) | others)
 
     @classmethod
     def read(cls, directory: Path) -> "Plan | None":
@@ -378,6 +378,6 @@ class Plan:
         return [*notes, *self.advice]
 
 
-def _known(kind: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_of(kind: Any, record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a record that are fields of a kind of plan."""
     return {field.name: record[field.name] for field in fields(kind) if field.name in record}

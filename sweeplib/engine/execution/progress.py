@@ -1,4 +1,4 @@
-"""Listeners, who are told of a run while it goes on, and its progress: on the screen, and in the record of the stage.
+"""The progress of a run while it goes on: on the screen, and in the record of the stage.
 
 That is a line for each step, then a bar on a terminal, or a line every few seconds elsewhere. A block is some cases,
 the task of a worker; its report says how they ended.

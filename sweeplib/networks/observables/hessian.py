@@ -46,9 +46,9 @@ BOTH_LAYERS = Limit(
 )  # fmt: skip
 
 
-def _of(part: str) -> Callable[[OverlapView], Estimate]:
+def _of(name: str) -> Callable[[OverlapView], Estimate]:
     """The function for eigenvalues (n, ...), ascending, by their name in `Curvatures`, with their errors."""
-    return lambda now: Estimate(*(getattr(curvatures, part) for curvatures in now.curvatures))
+    return lambda now: Estimate(*(getattr(curvatures, name) for curvatures in now.curvatures))
 
 
 def _extreme(place: int) -> Callable[[OverlapView], Estimate]:

@@ -47,7 +47,7 @@ MOST_CURVES = 12
 MOST_POINTS = 400
 """The largest numbers of curves and of points of one; of longer axes every nth value is drawn, and the page says so."""
 LOST_EXITS = "fewer than half of the runs exited, or too many were lost"
-LOST_MEANS = "a run had stopped or diverged, or too many were lost"
+LOST_MEANS = "a run had stopped or diverged, one was infinite, or too many were lost"
 """Why points have no median of exits, and no mean."""
 NONE = "none"
 """The choice of the menu of curves that draws a single one."""

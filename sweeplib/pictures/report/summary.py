@@ -51,13 +51,13 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     failures, counts = cards(sweep, directory), _counts(sweep, directory)
-    first = _first_reason(sweep, directory) if failed(counts) else ""
-    lines = [_cases(sweep.name, directory, counts) + first, *exit_lines(directory), *answers(sweep, directory)]
-    lines += headline_lines(sweep, directory)
-    lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
-    lines += _paths(directory)
+    lines = [_cases(sweep.name, directory, counts) + (_first_reason(sweep, directory) if failed(counts) else "")]
     if has_other_dataset(sweep, directory):
-        lines.append("of another config, until `sweeplib sweep` with this one: the dataset and what is made from it")
+        lines.append("the dataset, and all that is made from it, is of another config: `sweeplib sweep` makes it again")
+    else:
+        lines += [*exit_lines(directory), *answers(sweep, directory), *headline_lines(sweep, directory)]
+        lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
+    lines += _paths(directory)
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failure_lines(failures)]), bool(failures or failed(counts)), directory)

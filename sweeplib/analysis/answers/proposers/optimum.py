@@ -337,10 +337,9 @@ class ScanLook:
 
     def _beside_cut_off(self) -> list[float]:
         """Return rates between rows where the steps have not risen yet and neighbours of them that are cut off."""
-        rows = [int(at) for at in np.flatnonzero(self.finite)]
+        rows = np.flatnonzero(self.finite).tolist()
         pairs = [(at, at + step) for step in (-1, 1) for at in rows if 0 <= at + step < len(self.finite)]
-        goal = self.logs.min() + math.log(END_RISE)
-        gamma = self.column.gamma
+        goal, gamma = self.logs.min() + math.log(END_RISE), self.column.gamma
         return [
             float(np.sqrt(gamma[at] * gamma[beside]))
             for at, beside in pairs
@@ -353,9 +352,8 @@ class ScanLook:
         optimum = curve.optimum(self.confidence)
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
-            return ScanFinding(
-                "too few values of the range are cut off neither by a bound nor by the horizon", state=State.none
-            )
+            why = "too few values of the range are cut off neither by a bound nor by the horizon"
+            return ScanFinding(why, state=State.none)
         if optimum.at_edge:
             why, has_most = "its interval is not closed between the ends of the axis", seeds.max() >= MOST_SEEDS
             more = {} if has_most else self._more([int(at) for at in np.flatnonzero(self.finite)])
@@ -375,7 +373,8 @@ class ScanLook:
         if form > MOSTLY * noise:
             more = self._rates_near(optimum.at)
             if more or form > HOPELESS * noise:
-                why = "the form of the curve is to be told" if more else self._untold
+                untold = f"its {self.finite.sum()} values do not tell the form of the curve as precisely as that"
+                why = "the form of the curve is to be told" if more else untold
                 return ScanFinding(why, more, State.open if more else State.none, at, low, high)
         variation = np.sqrt(np.diag(covariance) * seeds)
         # a run costs its steps, of which these are the logarithms; another quantity costs the same at all rates
@@ -383,15 +382,9 @@ class ScanLook:
         goals = neyman_goals(np.abs(weights) * variation, np.exp(log_cost), seeds, ratio**-2)
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_SEEDS:
-            why = f"a rate would need more than {SEEDS:,} seeds"
-            return ScanFinding(why, {}, State.none, at, low, high, needed)
+            return ScanFinding(f"a rate would need more than {SEEDS:,} seeds", {}, State.none, at, low, high, needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
         return ScanFinding(WIDE, more, State.open, at, low, high, needed)
-
-    @property
-    def _untold(self) -> str:
-        """The reason why there is no answer where rates leave the curve open and none can be added."""
-        return f"its {self.finite.sum()} values do not tell the form of the curve as precisely as that"
 
     def _rates_near(self, gamma: float) -> dict[float, int]:
         """Return new rates in the widest of the gaps beside a rate, each with as many seeds as any row has."""

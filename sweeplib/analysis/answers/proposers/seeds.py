@@ -230,7 +230,7 @@ class MoreSeeds:
         # equal zeros, or ones, have an interval where others are ones: they are known to be proportions
         is_proportion = sight.noisy and answer.high - answer.low > ROUNDING * abs(answer.value)
         if sight.equal and not is_proportion and fewest >= sight.first and why in ("", UNMOVED):
-            return _of_equal_values(answer, fewest, sight.noisy)
+            return _of_equal_values(answer, fewest, sight.noisy, has_statistic=self.question.of == "averages")
         ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 and not is_open else math.inf
         if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
             return replace(answer, state=State.given, cases=0.0)
@@ -279,12 +279,15 @@ class MoreSeeds:
         return replace(answer, why=WIDE, cases=cases, requests=requests)
 
 
-def _of_equal_values(answer: Answer, seeds: int, noisy: bool) -> Answer:
-    """Return the answer of equal values: given if the dynamics is deterministic, else without an interval."""
+def _of_equal_values(answer: Answer, seeds: int, noisy: bool, *, has_statistic: bool) -> Answer:
+    """Return the answer of equal values: given if the dynamics is deterministic, else without an interval.
+
+    has_statistic : whether the analysis has the option.
+    """
     if not noisy:
         return replace(answer, state=State.given, why=EQUAL, cases=0.0)
     why = f"no variation in {seeds:,} seeds: {unseen(seeds)}"
-    if answer.value in (0.0, 1.0):
+    if has_statistic and answer.value in (0.0, 1.0):
         why += "; a proportion has an interval with `statistic: {above: 0.5}`"
     return replace(answer, low=math.nan, high=math.nan, state=State.none, why=why)
 

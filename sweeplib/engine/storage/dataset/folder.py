@@ -155,8 +155,8 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, ...] | None = None
     path : of the dataset, or of the folder of a finalised sweep; or a `present_version`.
     shape : the sizes of a group of cases, of networks (p, k): only the variables that need them, the overlap matrices.
 
-    Later reads are from the version that was opened, even if a new version is written meanwhile. InputError if there is
-    no dataset; DamageError if a file is lost or damaged, which may also be raised by later reads from the dataset.
+    Later reads are from the version that was opened, also when the next version is written meanwhile. InputError if
+    there is no dataset; DamageError, also from later reads, if a file is lost or damaged, or two more were written.
     """
     if isinstance(path, tuple):
         return _dataset_of_version(path, shape)

@@ -18,7 +18,7 @@ from zarr.storage import LocalStore
 
 from sweeplib.engine.files.regular_files import file_bytes, open_bytes, refuse_irregular
 from sweeplib.engine.storage.dataset.versions import name_of, version_folders
-from sweeplib.engine.storage.records.files import damaged, is_chunk, lost, partial
+from sweeplib.engine.storage.records.files import DamageError, damaged, is_chunk, lost, partial
 from sweeplib.engine.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
 
 
@@ -122,7 +122,8 @@ class VersionStore(RegularStore):
     """The version of a dataset that is present when the store is made.
 
     Every file that is read is compared with the entry of that version's manifest. If it is of another version by
-    now, it is read from `datasets/`. DamageError, with the advice `remedy`, for a file that is damaged or lost.
+    now, it is read from `datasets/`. DamageError for a version that is gone, and, with the advice `remedy`, for a file
+    that is damaged or lost.
 
     entries : by key, those of the manifest. version : its digest.
     """
@@ -162,8 +163,10 @@ class VersionStore(RegularStore):
                 content = file_bytes(folder / key)
                 if is_like(self.entries[key], key, content):
                     return default_buffer_prototype().buffer.from_bytes(content)
-        # another version at the place is whole itself: the one that was opened is lost
-        if chunk is None or name_of(self.root) != self.version:
+        if (present := name_of(self.root)) and present != self.version:
+            problem = "was written again since it was opened, and that version is no longer kept"
+            raise DamageError(f"{self.root}: {problem}; open it again; sweeps with other names do not replace it")
+        if chunk is None or not present:
             raise lost(self.root / key, self.remedy)
         raise damaged(self.root / key, self.remedy)
 

@@ -158,14 +158,14 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 def has_other_dataset(sweep: "Design", directory: Path) -> bool:
     """Return whether the dataset in a sweep's directory has other cases than its config; that of other code may.
 
-    Overrides of a command can change the config, commands of single stages the runs too, and leave the dataset.
+    Commands of single stages can change the config, and the runs, and leave the dataset.
     """
     record, now = stage_record(directory, "finalise"), cases_made_from(sweep)
     return bool(record.made_from) and not record.is_of({name: now[name] for name in ("settings", "points")})
 
 
 def refuse_other_dataset(sweep: "Design", directory: Path) -> None:
-    """Raise InputError if the dataset in a sweep's directory is of another config (`has_other_dataset`)."""
+    """Raise InputError if the dataset in a sweep's directory has other cases than its config."""
     if has_other_dataset(sweep, directory):
         problem, expected = "the dataset is of another config", "`sweeplib sweep`, or `finalise`, with this one before"
         raise InputError(problem, file=directory / DATASET, expected=expected)

@@ -70,8 +70,8 @@ class Integration:
         self._equations, self._rtol, self._targets = equations, rtol, targets
         self._beyond = beyond
         small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
-        given = {"rtol": rtol, "relative": small[0], "tremor": small[1], "end": ends, "longest": longest}
-        self._solutions = solutions_at_start(states, max_steps, atol, targets, **given)
+        constants = {"rtol": rtol, "relative": small[0], "tremor": small[1], "end": ends, "longest": longest}
+        self._solutions = solutions_at_start(states, max_steps, atol, targets, **constants)
         # by number of the solution; a system is what both of its integrators call
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}

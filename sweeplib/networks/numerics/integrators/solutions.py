@@ -58,15 +58,15 @@ class Solutions(NamedTuple):
     passing: Array
 
 
-def solutions_at_start(states: Array, max_steps: int, atol: Array, targets: Array, **given: Array) -> Solutions:
+def solutions_at_start(states: Array, max_steps: int, atol: Array, targets: Array, **constants: Array) -> Solutions:
     """The solutions with these states (n, size) at time zero, none of which has begun: their next step is zero.
 
-    targets (n, targets) : of the level. max_steps : of each solution. given : the other fields of `Solutions` that hold
-    from the start: tolerances, `relative` and `tremor`, and the times `end` and `longest`.
+    targets (n, targets) : of the level. max_steps : of each solution. constants : the other fields of `Solutions` that
+    hold from the start: tolerances, `relative` and `tremor`, and the times `end` and `longest`.
     """
     n, size = states.shape
     return Solutions(
-        **given,
+        **constants,
         atol=atol,
         targets=targets,
         hidden=np.zeros(n, dtype=np.bool_),

@@ -100,7 +100,7 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
     bars = lengths or (np.full(series[y].shape, np.nan),) * 2
     unit = piece.level.unit(series)
     arrays = [places_of(chart, series), series[y] / unit, *(series[y].copy(data=bar) / unit for bar in bars)]
-    masks = [series[y].copy(data=bounds(series, y)), series["requested"] & series[y].isnull()]
+    masks = [series[y].copy(data=bounds(series, y)), series["requested"] & ~np.isfinite(series[y])]
     columns = [column.values.ravel() for column in xr.broadcast(*arrays, *masks)]
     order = np.argsort(columns[0], kind="stable")
     places, values, below, above, is_bound, is_unknown = (column[order] for column in columns)

@@ -222,7 +222,8 @@ def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] |
     """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty."""
     middle = data[variable].values
     if f"{variable}_low" in data:
-        return middle - data[f"{variable}_low"].values, data[f"{variable}_high"].values - middle
+        with np.errstate(invalid="ignore"):  # of an infinite value
+            return middle - data[f"{variable}_low"].values, data[f"{variable}_high"].values - middle
     if f"{variable}_error" in data:
         return (error := data[f"{variable}_error"].values), error
     return None
