@@ -15,7 +15,7 @@ PINS ?= constraints.txt
 BIN := $(VENV)/bin
 # Bytecode is compiled at the first import of a module: at installation it would take longer than everything else.
 unexport PYTHONDONTWRITEBYTECODE
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS),--upgrade --upgrade-strategy eager)
 
 .PHONY: sweep plan test test-rest test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs pictures schema clean
 .DELETE_ON_ERROR:
@@ -51,6 +51,7 @@ test-oldest:
 	$(MAKE) test test-rest PINS=constraints-oldest.txt VENV=$(VENV)-oldest
 
 test-newest:
+	rm -f $(VENV)-newest/.test # so that newer ones are asked for
 	$(MAKE) test test-rest PINS= VENV=$(VENV)-newest
 
 # As root, with Debian's slurm-wlm and munge: starts a SLURM of one machine.

@@ -24,7 +24,7 @@ class Commit(BuildHookInterface):
             return
         try:
             commit = self._told("rev-parse", "HEAD")
-            changed = self._told("status", "--porcelain", "sweeplib")
+            changed = self._told("status", "--porcelain", "sweeplib", "workflow", "Snakefile", "pyproject.toml")
             tags = self._told("tag", "--points-at", "HEAD").split()
         except (OSError, subprocess.CalledProcessError):
             return

@@ -227,10 +227,8 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     directory = folder_of(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
-        makes = (
-            f"`sweeplib report {config}` or, in Python, `report()`" if config.is_dir() else f"`sweeplib sweep {config}`"
-        )
-        raise InputError("no report yet", file=page, expected=f"{makes} before")
+        command = "report" if config.is_dir() else "sweep"
+        raise InputError("no report yet", file=page, expected=f"`sweeplib {command} {config}` before")
     echo(page)
     import webbrowser
 

@@ -142,8 +142,9 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
         # of the folder of records, what the workflow tracks changes with results; records (*.json) always change
         is_records = Path(folder).name == RECORDS
         for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
-            stat = Path(folder, name).lstat()
-            digest.update(os.fsencode(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
+            with suppress(FileNotFoundError):  # a run beside this renames its temporary files
+                stat = Path(folder, name).lstat()
+                digest.update(os.fsencode(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0"))
     return digest.hexdigest()
 
 

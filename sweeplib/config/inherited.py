@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.config.overrides import PLACES
+from sweeplib.config.overrides import PLACES, take_out
 from sweeplib.engine.code.user_code import located, located_command, with_files
 from sweeplib.engine.files.strict_yaml import Document
 from sweeplib.errors import InputError
@@ -66,9 +66,7 @@ def merged_config(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
     """
     data = {key: value for key, value in base.items() if key not in ("name", FROM)}
     names = {name for place in PLACES for name in _names(changes.get(place))}
-    for place in PLACES:
-        if isinstance(data.get(place), dict):
-            data[place] = {name: value for name, value in data[place].items() if name not in names}
+    take_out(data, names)
     for key, value in changes.items():
         if key in PLACES and isinstance(value, dict) and isinstance(data.get(key, {}), dict):
             names_with_values = {name: options for name, options in value.items() if options is not None}

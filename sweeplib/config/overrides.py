@@ -117,6 +117,10 @@ def _apply(data: dict[str, Any], override: Override) -> None:
     if not above and "simulator" not in data and last in _parameters():
         place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
         raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")
+    value = override.value
+    linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
+    fields = {last} if len(above) == 1 and above[0] in PLACES else set()
+    take_out(data, fields.union(*(axes for axes in linked if isinstance(axes, dict))))
     for section_name in above:
         inner = section.get(section_name)
         if isinstance(inner, list) and all(isinstance(name, str) for name in inner):
@@ -125,11 +129,20 @@ def _apply(data: dict[str, Any], override: Override) -> None:
         section = section[section_name]
         if not isinstance(section, dict):
             raise InputError(f"{section_name} has no keys below it", file=override.title, value=section)
-    value = override.value
-    linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
-    fields = {last} if len(above) == 1 and above[0] in PLACES else set()
-    for name in fields.union(*(axes for axes in linked if isinstance(axes, dict))):
-        for place in PLACES:
-            if isinstance(data.get(place), dict):
-                data[place].pop(name, None)
     section[last] = value
+
+
+def take_out(data: dict[str, Any], names: Container[str]) -> None:
+    """Take names out of the sections of PLACES of a config, in new mappings; an axis left alone is linked no more."""
+    for place in PLACES:
+        if isinstance(data.get(place), dict):
+            data[place] = {name: value for name, value in data[place].items() if name not in names}
+    match data:
+        case {"grid": {"zip": list() as linked} as grid}:
+            grid["zip"] = []
+            for axes in linked:
+                left = {name: axes[name] for name in axes if name not in names} if isinstance(axes, dict) else axes
+                if left == axes or len(left) > 1:
+                    grid["zip"].append(left)
+                else:
+                    grid.update(left)

@@ -99,7 +99,8 @@ def checked_argument(of: str, argument: Argument) -> Argument:
         default = values_of.validate_python(argument.default)
         stored = value_of_json(argument.type, json.loads(json.dumps(default)))
     except pydantic.ValidationError as error:
-        raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise InputError(problem, value=argument.default, expected=expected) from None
     except TypeError:
         problem = f"{of}: no config can have the default of {argument.name}"
         expected = "a number, a text, True, False or None, from which the function makes the rest"

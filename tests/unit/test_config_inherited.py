@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib.config import from_mapping, load
 from sweeplib.config.inherited import merged_config
+from sweeplib.config.overrides import Override, with_overrides
 from sweeplib.engine.files.strict_yaml import parsed, written
 from sweeplib.errors import InputError
 
@@ -63,6 +64,19 @@ def test_a_config_changes_keys_of_another(own, differing):
             base.pop(section, None)
     data.get("grid", {}).pop("zip", None)
     assert {key: value for key, value in data.items() if value} == {key: value for key, value in base.items() if value}
+
+
+def test_a_linked_name_is_replaced_and_taken_out() -> None:
+    base = {"grid": {"zip": [{"bias": [0, 1], "n": [5, 6]}, {"a": [1], "b": [2], "c": [3]}]}}
+    others = {"grid": {"n": None, "bias": [0, 1, 2], "c": None}}
+    assert merged_config(base, others) == {"grid": {"zip": [{"a": [1], "b": [2]}], "bias": [0, 1, 2]}}
+    assert merged_config(base, {"grid": {"n": None}})["grid"] == {"zip": base["grid"]["zip"][1:], "bias": [0, 1]}
+    assert with_overrides(base, [Override("grid.n=7,8")])["grid"] == {
+        "zip": base["grid"]["zip"][1:],
+        "bias": [0, 1],
+        "n": [7, 8],
+    }
+    assert len(base["grid"]["zip"][0]) == 2
 
 
 def test_it_is_the_sweep_that_is_written_out(tmp_path):

@@ -8,7 +8,9 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.kit.distances import Curve
+from sweeplib.pictures.figures.kit.distances import Curve, Distance
+from sweeplib.pictures.figures.kit.facets import Facets
+from sweeplib.pictures.figures.kit.references import References, references
 from tests.datasets import sweep_dataset
 
 WHERE = {"d": 3000, "gamma_ratio": 0.9}
@@ -64,6 +66,15 @@ def test_it_is_that_of_its_definition(ds, analyses, tmp_path):
         f"SGD (overlap chain) over my runs: ratio {chain.ratio:.3f} (0.800 to 1.250) at 3 of 4 points, "
         f"χ²/n = {expected:.3g}"
     )
+
+
+def test_a_legend_can_name_the_source_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = Distance(0, "my runs", "ode", 1, 1, 2.0, 2.0, 2.0, np.nan)
+    monkeypatch.setattr(References, "distances", lambda *_: [far])
+    for comment, said in (("", ["my runs", far.entry]), ("# legend: source\n", ["my runs"])):
+        path = csv(tmp_path / "mine.csv", {"time": [1], "risk": [2]}, f"# source: my runs\n{comment}")
+        entries = references([path], "time", "risk").entries(xr.Dataset(), Facets({}))
+        assert [text for _, text in entries] == said
 
 
 def test_a_file_that_says_it_is_a_curve_is_read_at_the_points_of_the_dynamics(ds, analyses, tmp_path):

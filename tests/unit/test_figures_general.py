@@ -468,7 +468,11 @@ def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
 @pytest.mark.parametrize(
     ("figure", "options", "message"),
     [
-        (line, {"y": "exit_stps"}, "y: no such quantity; got 'exit_stps'.*did you mean 'exit_steps'"),
+        (
+            line,
+            {"y": "exit_stps"},
+            "y: no such quantity; got 'exit_stps'; expected .*, or a quantity of an.*did you mean 'exit_steps'",
+        ),
         (line, {"y": "exit_tims.x"}, "y: no such analysis; got 'exit_tims'.*did you mean 'exit_times'"),
         (line, {"y": "exit_times.restrict"}, "y: no such quantity.*expected one of exit_times.exit_steps_mean, "),
         (line, {"y": "exit_steps", "x": "gama"}, "x: no such axis of numbers; got 'gama'.*did you mean 'gamma'"),

@@ -112,6 +112,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         ),
         ("own.csv", "gamma;risk_floor\n0,04;1\n", "line 2 of own: a comma or another sign in a number; got '0,04'"),
         ("own.csv", "", "no table; got 'own'"),
+        ("own.csv", "# legend: none\ngamma,risk_floor\n1,2\n", "own: not what a legend can say; got 'none'"),
         ("own.csv", "# drawn: bars\ngamma,risk_floor\n1,2\n", "own: not a way to be drawn; got 'bars'"),
         ("3", None, "reference[0]: not a valid option of the figure 'risk_floor'; got 3; expected a text"),
     ],

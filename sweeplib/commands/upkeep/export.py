@@ -125,7 +125,7 @@ def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) 
             raise InputError(f"this analysis failed: {problem}", key="--what", value=name, expected="another one")
     for name in names:
         if not (directory / ("dataset.zarr" if name == WHOLE else f"analysis/{name}.zarr")).exists():
-            expected = "a finished sweep: `sweeplib sweep CONFIG` writes it"
+            expected = f"`sweeplib {'sweep' if name == WHOLE else 'analyse'}` of this sweep before"
             raise InputError("not written yet", file=directory, key="--what", value=name, expected=expected)
     return {
         "" if name == WHOLE else name: open_with_overlaps(directory / "dataset.zarr")

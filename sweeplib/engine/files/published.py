@@ -2,8 +2,9 @@
 
 The files of the package lie in `networks/reference/` and are known by their names; a user's own by their paths, which
 end in `.csv`, `.tsv` or `.txt` (`delimited`). Comments come first: `# source: ...`, the label in figures;
-`# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve. Then names of
-the columns, then a row a line. A column is one of numbers, or one of texts.
+`# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve; `# legend:
+source` where the legend leaves out distances. Then names of the columns, then a row a line. A column is one of numbers,
+or one of texts.
 """
 
 import hashlib
@@ -20,6 +21,8 @@ FOLDER = Path(__file__).parents[2] / "networks" / "reference"
 SUFFIX = ".csv"
 DRAWN = ("points", "curve")
 """How values are drawn; the first is what files without a remark have."""
+LEGENDS = ("distances", "source")
+"""What the legend says of them: the source and distances, as of files without a remark, or the source alone."""
 
 Value = float | str
 """A cell: a number, or a text in a column of texts."""
@@ -29,7 +32,8 @@ Value = float | str
 class Reference:
     """Published values: the columns, of one length, and where they come from.
 
-    `source` labels them in figures, `how` says how they were read or computed, `look` is one of `DRAWN`.
+    `source` labels them in figures, `how` says how they were read or computed, `look` is one of `DRAWN`,
+    `legend` of `LEGENDS`.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Reference:
     source: str
     how: str = ""
     look: str = "points"
+    legend: str = "distances"
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """Yield the rows, as the values by the names of their columns."""
@@ -109,10 +114,12 @@ def _table(name: str, text: str) -> Reference:
     remarks = (line.lstrip("# \t").partition(":") for line in table.remarks)  # `# key: value`
     comments = {key.strip(): value.strip() for key, _, value in remarks}
     columns = {column: _column([row[place] for row in table.rows]) for place, column in enumerate(table.names)}
-    look = comments.get("drawn", DRAWN[0])
+    look, legend = comments.get("drawn", DRAWN[0]), comments.get("legend", LEGENDS[0])
     if look not in DRAWN:
         raise InputError(f"{name}: not a way to be drawn", value=look, choices=DRAWN)
-    return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), look)
+    if legend not in LEGENDS:
+        raise InputError(f"{name}: not what a legend can say", value=legend, choices=LEGENDS)
+    return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), look, legend)
 
 
 def _column(cells: list[str]) -> tuple[Value, ...]:

@@ -67,10 +67,12 @@ class Quantity:
         names = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
         variable = (PREFERRED if PREFERRED in names else names[0]) if self.variable is None else self.variable
         if variable not in names:
-            choices = names if self.name and "." in self.name else [*names, *declared_quantities()]
-            prefix = f"{self.analysis}." if self.name and "." in self.name else ""
-            named = [prefix + choice for choice in choices]
-            raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
+            if self.name and "." in self.name:
+                choices, expected = [f"{self.analysis}.{name}" for name in names], None
+            else:  # the sweep's own are named before those of analyses, which may not be of such a sweep
+                choices = [*names, *declared_quantities()]
+                expected = f"{', '.join(names)}, or a quantity of an analysis"
+            raise InputError("no such quantity", key=self.key, value=self.name, choices=choices, expected=expected)
         return outline.only(variable), variable
 
     def chart_arguments(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:

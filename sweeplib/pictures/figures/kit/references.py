@@ -64,7 +64,7 @@ class References:
         distances_, entries = self.distances(data, split, dash), []
         for place, file in enumerate(self.files):
             entries.append((_look(file, place), file.source))
-            texts = [distance.entry for distance in distances_ if distance.file == place]
+            texts = [d.entry for d in distances_ if d.file == place and file.legend == "distances"]
             entries += [({"linestyle": "none"}, text) for text in texts if len(texts) <= MOST_DISTANCES]
         return entries
 
