@@ -141,8 +141,8 @@ def take_out(data: dict[str, Any], names: Container[str]) -> None:
         case {"grid": {"zip": list() as linked} as grid}:
             grid["zip"] = []
             for axes in linked:
-                left = {name: axes[name] for name in axes if name not in names} if isinstance(axes, dict) else axes
-                if left == axes or len(left) > 1:
-                    grid["zip"].append(left)
+                remaining = {name: axes[name] for name in axes if name not in names} if isinstance(axes, dict) else axes
+                if remaining == axes or len(remaining) > 1:
+                    grid["zip"].append(remaining)
                 else:
-                    grid.update(left)
+                    grid.update(remaining)
