@@ -168,7 +168,7 @@ elif what == "asks":
     print("x =", len(sys.stdin.read()))
 elif what == "children":
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-    open(sys.argv[2].removeprefix("--to="), "w").write(str(child.pid))
+    open(os.path.join(os.path.dirname(__file__), "child"), "w").write(str(child.pid))
     print("x = 1")
 elif what == "hangs":
     time.sleep(1000)
@@ -183,7 +183,7 @@ def test_a_program_that_writes_without_end_asks_leaves_children_or_hangs_is_boun
     left = Path(written("", WRONG)).with_name("child")
     what = "much, loud, asks, children, fine, hangs"
     config = written(
-        f"simulator: {{command: '{sys.executable} model.py {{what}} --to={left}', results: {{x: 1}}, "
+        f"simulator: {{command: '{sys.executable} model.py {{what}}', results: {{x: 1}}, "
         f"parameters: {{what: str}}}}\ngrid: {{what: [{what}]}}\nfigures: []\ntimeout: 2\n",
         WRONG,
     )
