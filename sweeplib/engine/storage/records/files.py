@@ -255,6 +255,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
         checksum = value.pop(CHECKSUM, None)
         # written again, it must give the same text: every byte is checked, layout and checksum among them
         intact = checksum is not None and _with_checksum(value, 1 if text.startswith("{\n") else None) == text
+    except FileNotFoundError:  # removed, or renamed, meanwhile
+        return None
     except (ValueError, TypeError, AttributeError, RecursionError):
         checksum, intact = "", False
     if not intact:
