@@ -133,7 +133,8 @@ class _Content:
         if (type(value) is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
             numbers = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
             return f"{value.dtype} {value.shape} {hashlib.blake2b(numbers.data, digest_size=16).hexdigest()}".encode()
-        if type(value) in (list, tuple) and all(type(entry) in _PLAIN for entry in value):
+        is_flat = type(value) in (list, tuple) and all(type(entry) in _PLAIN for entry in value)
+        if is_flat and not any(name in value for name in self._modules):
             return repr([(type(entry), entry) for entry in value]).encode(errors="surrogatepass")
         if isinstance(value, Set):  # the order of a set is that of its history
             return b"".join(sorted(map(self.digest, value)))

@@ -23,6 +23,7 @@ from sweeplib.engine.code.plugins import others_in_plugin
 from sweeplib.functions.function import MAIN, Function, Source, registered
 from sweeplib.functions.source import code_of, refuse_edits, refuse_other_module, refuse_other_values, source_of
 from sweeplib.functions.stored import load_stored, sealed_content, stored
+from sweeplib.functions.values import are_same
 from tests.plugged import nothing_left
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
@@ -380,6 +381,13 @@ def test_values_that_the_source_gives_are_taken(imported: Callable[[str | Source
         eval(call, vars(sys.modules[function.module]))
     source = source_of(function)
     refuse_other_values(function, imported(source), source.compared)
+
+
+def test_a_value_may_say_where_it_is_defined() -> None:
+    """As a cached property does from Python 3.13 on: the file that was written is another module."""
+    assert are_same({"__module__": "script", "n": [1]}, {"__module__": "written", "n": [1]}, ("script", "written"))
+    assert not are_same(["script", 1], ["written", 2], ("script", "written"))
+    assert not are_same(["script"], ["other"], ("script", "written"))
 
 
 @pytest.mark.parametrize(
